@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -29,12 +30,12 @@ func TestBlockedWrite(t *testing.T) {
 	}}, redlock.WithTimeout(100*time.Millisecond))
 	pair(t, l)
 	close(block)
-	quick(t, "failing", func() {
+	waittest.Returns("failing after the timeout", func() {
 		if _, err := l.TryLock(t.Context(), "k"); !errors.Is(err, redlock.ErrNoQuorum) {
 			t.Error(err)
 		}
 	})
-	eventually(t, "the master votes again", func() bool {
+	waittest.Until(t, "the master votes again", func() bool {
 		lease, err := l.TryLock(t.Context(), "k")
 		return err == nil && lease.Unlock(t.Context()) == nil
 	})

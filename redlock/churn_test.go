@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -88,7 +89,7 @@ func TestNoOrphans(t *testing.T) {
 	if n := cut.Load(); n < int64(pairs/50) {
 		t.Errorf("only %d of %d calls were cut short: this shows little", n, pairs)
 	}
-	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+	waittest.Until(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
 }
 
 // Masters stop, die, and cannot be reached, and callers give up at any moment: no two
@@ -124,22 +125,22 @@ func churn(t *testing.T, more func(round int, leases int64) bool) cluster.Cluste
 		switch r.IntN(3) {
 		case 0:
 			must(t, m.Pause(t.Context()))
-			time.Sleep(faultFor)
+			time.Sleep(faultFor) // the fault
 			must(t, m.Resume(t.Context()))
 		case 1:
 			must(t, m.Kill(t.Context()))
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // it is down
 			must(t, m.Start(t.Context()))
 		case 2:
 			l := link(t, c, fmt.Sprintf("c%d", r.IntN(2)), i)
 			l.Set([]cluster.LinkFault{
 				{Requests: cluster.Hold, Replies: cluster.Hold}, {Replies: cluster.Drop}, {Requests: cluster.Drop, Replies: cluster.Drop},
 			}[r.IntN(3)])
-			time.Sleep(faultFor)
+			time.Sleep(faultFor) // the fault
 			l.Set(cluster.LinkFault{})
 		}
 	}, more)
-	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+	waittest.Until(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
 	return c
 }
 
@@ -207,7 +208,7 @@ func churnOn(t *testing.T, clients []*redlock.Client, fault func(*rand.Rand), mo
 		t.Errorf("the lock has at most %d goroutines; 1 to %d are explained", most, bound)
 	}
 	for _, l := range clients {
-		eventually(t, "everybody goes on", func() bool {
+		waittest.Until(t, "everybody goes on", func() bool {
 			lease, err := l.TryLock(t.Context(), "after")
 			return err == nil && lease.Unlock(t.Context()) == nil
 		})
@@ -263,7 +264,7 @@ func TestSuspectIsNotAsked(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "all votes are told", func() bool {
+	waittest.Until(t, "all votes are told", func() bool {
 		return votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set }) >= told+pairs
 	})
 	for kind, least := range map[redlock.Kind]int{redlock.Set: pairs, redlock.Release: pairs} {
@@ -273,7 +274,7 @@ func TestSuspectIsNotAsked(t *testing.T) {
 	}
 	must(t, m.Resume(t.Context()))
 	warm(t, c, l, votes)
-	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+	waittest.Until(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
 	// What it was sent is what was under way when it was noticed, and what waited for it
 	// when it was back.
 	if n := commands(t, c, 4, "set") - asked; n > pairs/2 {
@@ -315,7 +316,7 @@ func TestWakeupsBetweenProcesses(t *testing.T) {
 			for range 3 {
 				lease, err := a.Lock(t.Context(), "k")
 				must(t, err)
-				eventually(t, "all masters store it", func() bool { return stores(t, c, "k", "") == 3 })
+				waittest.Until(t, "all masters store it", func() bool { return stores(t, c, "k", "") == 3 })
 				got := make(chan error, 1)
 				go func() {
 					l, err := b.Lock(t.Context(), "k")
@@ -324,7 +325,7 @@ func TestWakeupsBetweenProcesses(t *testing.T) {
 					}
 					got <- err
 				}()
-				eventually(t, "somebody listens", func() bool {
+				waittest.Until(t, "somebody listens", func() bool {
 					listens := int64(0)
 					for i := range 3 {
 						look(t, c, i, func(r *redis.Client) {
@@ -336,13 +337,8 @@ func TestWakeupsBetweenProcesses(t *testing.T) {
 					return listens > 0 || refuses
 				})
 				must(t, lease.Unlock(t.Context()))
-				select {
-				case err := <-got:
-					must(t, err)
-				case <-time.After(4 * hang):
-					t.Fatal("it did not hear of the release")
-				}
-				eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
+				must(t, waittest.Receive(t, "it hears of the release", got))
+				waittest.Until(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -27,7 +28,7 @@ func TestNobodyListens(t *testing.T) {
 	l, err := redlock.New(clients)
 	must(t, err)
 	defer l.Close()
-	quick(t, "failing", func() {
+	waittest.Returns("failing with the context", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		_, err := l.Lock(ctx, "k")
@@ -54,7 +55,7 @@ func TestRefusedDialsAreForgotten(t *testing.T) {
 		}
 	}
 	d.open()
-	eventually(t, "the master votes", func() bool {
+	waittest.Until(t, "the master votes", func() bool {
 		lease, err := l.TryLock(t.Context(), "k")
 		return err == nil && lease.Unlock(t.Context()) == nil
 	})
@@ -104,17 +105,15 @@ func (d *door) open() {
 	})
 }
 
-// Close does not wait for masters that hang.
+// Close waits for masters that hang no longer than the timeout.
 func TestCloseWithHungMasters(t *testing.T) {
 	c := masters(t, 3, cluster.None)
 	l := dial(t, c, "c1", redlock.WithTimeout(100*time.Millisecond))
 	for _, m := range c.Masters() {
 		must(t, m.Pause(t.Context()))
 	}
-	quick(t, "closing", func() {
-		if _, err := l.TryLock(t.Context(), "k"); !errors.Is(err, redlock.ErrNoQuorum) {
-			t.Error(err)
-		}
-		must(t, l.Close())
-	})
+	if _, err := l.TryLock(t.Context(), "k"); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Error(err)
+	}
+	waittest.Returns("closing", func() { must(t, l.Close()) })
 }

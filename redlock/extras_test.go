@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 )
@@ -25,7 +26,7 @@ func TestInspectIsHeldForceUnlock(t *testing.T) {
 	}
 	lease, err := l.Lock(t.Context(), "k")
 	must(t, err)
-	eventually(t, "all masters store it", func() bool { return stores(t, c, "app:k", lease.Token()) == 3 })
+	waittest.Until(t, "all masters store it", func() bool { return stores(t, c, "app:k", lease.Token()) == 3 })
 	holder, keys, err := l.Inspect(t.Context(), "k")
 	if err != nil || holder != lease.Token() || keys[2].Remaining < 50*time.Second {
 		t.Error(holder, keys, err)
@@ -34,7 +35,7 @@ func TestInspectIsHeldForceUnlock(t *testing.T) {
 		t.Error(held, err, lease.Remaining())
 	}
 	must(t, l.ForceUnlock(t.Context(), "k"))
-	eventually(t, "no master stores it", func() bool { return stores(t, c, "app:k", "") == 0 })
+	waittest.Until(t, "no master stores it", func() bool { return stores(t, c, "app:k", "") == 0 })
 	if held, err := lease.IsHeld(t.Context()); held || err != nil {
 		t.Error(held, err)
 	}
@@ -90,14 +91,14 @@ func TestVoteRecovery(t *testing.T) {
 	lease, err := l.Lock(t.Context(), "k")
 	must(t, err)
 	for i := range c.Masters() {
-		eventually(t, "all masters store it", func() bool { return stores(t, c, "k", lease.Token()) == 3 })
+		waittest.Until(t, "all masters store it", func() bool { return stores(t, c, "k", lease.Token()) == 3 })
 		look(t, c, i, func(r *redis.Client) { must(t, r.FlushAll(t.Context()).Err()) })
 		lease, err = lease.Extend(t.Context())
 		must(t, err)
 	}
-	eventually(t, "all masters store it", func() bool { return stores(t, c, "k", lease.Token()) == 3 })
+	waittest.Until(t, "all masters store it", func() bool { return stores(t, c, "k", lease.Token()) == 3 })
 	must(t, lease.Unlock(t.Context()))
-	eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
+	waittest.Until(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
 }
 
 // An error names the operation that failed, also if its context had ended before.

@@ -265,7 +265,7 @@ func (c *fakeConversation) send(i int, cmd protocol.Command, timeout time.Durati
 		}
 	} else {
 		go func() {
-			time.Sleep(way.arrives)
+			time.Sleep(way.arrives) // in a bubble
 			await(arrival)
 			var n int64
 			if way.said != nil {
@@ -276,7 +276,7 @@ func (c *fakeConversation) send(i int, cmd protocol.Command, timeout time.Durati
 			f.tell(func() { f.applied(i, cmd, n, late) })
 			close(arrived)
 			if !way.mute {
-				time.Sleep(way.returns)
+				time.Sleep(way.returns) // in a bubble
 				reply <- n
 			}
 		}()

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 )
@@ -38,7 +39,7 @@ func TestRestartForgetsScripts(t *testing.T) {
 			must(t, m.Start(t.Context()))
 		}
 		must(t, lease.Unlock(t.Context()))
-		eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
+		waittest.Until(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
 	}
 }
 
@@ -48,7 +49,7 @@ func TestRestartForgetsTheLock(t *testing.T) {
 	l := dial(t, c, "c1", redlock.WithTTL(time.Minute))
 	lease, err := l.TryLock(t.Context(), "k")
 	must(t, err)
-	eventually(t, "all masters store the key", func() bool { return stores(t, c, "k", "") == 3 })
+	waittest.Until(t, "all masters store the key", func() bool { return stores(t, c, "k", "") == 3 })
 	for _, m := range c.Masters()[:2] {
 		must(t, m.Kill(t.Context()))
 		must(t, m.Start(t.Context()))
@@ -65,7 +66,7 @@ func TestRestartForgetsTheLock(t *testing.T) {
 	if err := lease.Unlock(t.Context()); !errors.Is(err, redlock.ErrNotHeld) {
 		t.Error(err)
 	}
-	eventually(t, "the key that was left is released", func() bool { return stores(t, c, "k", "") == 0 })
+	waittest.Until(t, "the key that was left is released", func() bool { return stores(t, c, "k", "") == 0 })
 }
 
 // An extension that comes after the release, by a script that the master does not know,

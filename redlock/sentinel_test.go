@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -47,7 +48,7 @@ func startSentinel(t *testing.T) *sentinel {
 	replica := redisProcess(t, "--save", "", "--replicaof", "127.0.0.1 "+master, "--repl-diskless-sync-delay", "0")
 	admin := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + replica})
 	defer admin.Close()
-	eventually(t, "the replica is connected", func() bool {
+	waittest.Until(t, "the replica is connected", func() bool {
 		r, err := admin.Do(t.Context(), "role").Slice()
 		return err == nil && len(r) > 3 && r[3] == "connected"
 	})
@@ -56,7 +57,7 @@ func startSentinel(t *testing.T) *sentinel {
 	s := &sentinel{addr: "127.0.0.1:" + redisProcess(t, conf, "--sentinel")}
 	s.sentinel = redis.NewSentinelClient(&redis.Options{Addr: s.addr})
 	t.Cleanup(func() { s.sentinel.Close() })
-	eventually(t, "Sentinel knows the replica", func() bool {
+	waittest.Until(t, "Sentinel knows the replica", func() bool {
 		all, err := s.sentinel.Replicas(t.Context(), "mymaster").Result()
 		return err == nil && len(all) == 1
 	})
@@ -78,7 +79,7 @@ func (s *sentinel) lock(t *testing.T) (*redlock.Client, *redis.Client) {
 func (s *sentinel) failOver(t *testing.T) {
 	t.Helper()
 	before := s.master(t)
-	eventually(t, "Sentinel fails over", func() bool {
+	waittest.Until(t, "Sentinel fails over", func() bool {
 		_ = s.sentinel.Failover(t.Context(), "mymaster").Err() // an error while it is not ready
 		return s.master(t) != before
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -307,7 +308,7 @@ func releaseAtOnce(t *testing.T, s *server, l *redlock.Client, n int) {
 	for i := range n - 1 {
 		unlock(i + 1)
 	}
-	eventually(t, "all have asked", func() bool {
+	waittest.Until(t, "all have asked", func() bool {
 		ended := 0
 		for _, l := range leases {
 			if l.Context().Err() != nil {
@@ -374,7 +375,7 @@ func TestLoadingMaster(t *testing.T) {
 // recovers waits until the master votes again.
 func recovers(t *testing.T, l *redlock.Client) {
 	t.Helper()
-	eventually(t, "the master votes", func() bool {
+	waittest.Until(t, "the master votes", func() bool {
 		lease, err := l.TryLock(t.Context(), "k")
 		return err == nil && lease.Unlock(t.Context()) == nil
 	})
@@ -406,7 +407,7 @@ func (l *limiter) ReportResult(error) {
 func TestLimiter(t *testing.T) {
 	s := newServer(t)
 	limit := &limiter{}
-	l := s.locksWith(redis.Options{Limiter: limit})
+	l := s.locksWith(redis.Options{Limiter: limit}, redlock.WithTimeout(time.Second))
 	pair(t, l)
 	broken := errors.New("the circuit is open")
 	limit.mu.Lock()
@@ -469,7 +470,7 @@ func TestGarbage(t *testing.T) {
 		if lease, err := l.TryLock(t.Context(), "k"); err == nil {
 			lease.Unlock(t.Context()) // OK, and a reply too many
 		}
-		eventually(t, "the master votes again", func() bool {
+		waittest.Until(t, "the master votes again", func() bool {
 			lease, err := l.TryLock(t.Context(), "again")
 			return err == nil && lease.Unlock(t.Context()) == nil
 		})
@@ -484,5 +485,5 @@ func TestMasterFarAway(t *testing.T) {
 			time.Sleep(700 * time.Millisecond) // the way there and back
 		}
 	}
-	pair(t, s.locks(redlock.WithTTL(time.Minute), redlock.WithTimeout(10*time.Second)))
+	pair(t, s.locks(redlock.WithTTL(time.Minute), redlock.WithTimeout(time.Minute)))
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -57,7 +58,7 @@ func TestStress(t *testing.T) {
 			stressSentinel(t, d, more)
 		})
 	})
-	eventually(t, "no goroutine of the lock is left", func() bool { return lockGoroutines(t) == 0 })
+	waittest.Until(t, "no goroutine of the lock is left", func() bool { return lockGoroutines(t) == 0 })
 }
 
 // fewConnections fails if clients connect to a master again and again.
@@ -108,7 +109,7 @@ func stressSecured(t *testing.T, d time.Duration, more func(int, int64) bool) {
 	for _, s := range servers {
 		admin := redis.NewClient(options(s.port))
 		t.Cleanup(func() { admin.Close() })
-		eventually(t, "the master answers", func() bool { return admin.Ping(t.Context()).Err() == nil })
+		waittest.Until(t, "the master answers", func() bool { return admin.Ping(t.Context()).Err() == nil })
 		admins = append(admins, admin)
 	}
 	churnOn(t, clients, func(r *mathrand.Rand) {
@@ -116,21 +117,21 @@ func stressSecured(t *testing.T, d time.Duration, more func(int, int64) bool) {
 		switch s := servers[i]; r.IntN(4) {
 		case 0:
 			must(t, s.cmd.Process.Signal(syscall.SIGSTOP))
-			time.Sleep(faultFor)
+			time.Sleep(faultFor) // the fault
 			must(t, s.cmd.Process.Signal(syscall.SIGCONT))
 		case 1:
 			s.kill()
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // it is down
 			must(t, s.start())
-			time.Sleep(faultFor)
+			time.Sleep(faultFor) // it is up
 		case 2:
 			_ = admins[i].Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err() // it may be starting
-			time.Sleep(faultFor)
+			time.Sleep(faultFor)                                                                     // the fault
 		case 3: // new connections are refused for a while
 			_ = admins[i].ConfigSet(t.Context(), "requirepass", "other").Err()
 			_ = admins[i].Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err()
-			time.Sleep(faultFor)
-			eventually(t, "the password is as before", func() bool {
+			time.Sleep(faultFor) // the fault
+			waittest.Until(t, "the password is as before", func() bool {
 				o := options(s.port)
 				o.Password = "other"
 				admin := redis.NewClient(o)
@@ -140,7 +141,7 @@ func stressSecured(t *testing.T, d time.Duration, more func(int, int64) bool) {
 		}
 	}, more)
 	for i, admin := range admins {
-		eventually(t, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
+		waittest.Until(t, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
 		fewConnections(t, fmt.Sprint("master with TLS ", i+1), admin, d)
 		spaces, err := admin.Info(t.Context(), "keyspace").Result()
 		must(t, err)
@@ -164,11 +165,10 @@ func stressSentinel(t *testing.T, d time.Duration, more func(int, int64) bool) {
 		recovers(t, l)
 		// Sentinel takes its time to make the old master a replica, and so to be ready for
 		// the next failover. The lock goes on meanwhile.
-		for began := time.Now(); !s.ready(t); recovers(t, l) {
-			if time.Since(began) > 2*time.Minute {
-				t.Fatal("the old master does not become a replica")
-			}
-		}
+		waittest.Until(t, "the old master is a replica", func() bool {
+			recovers(t, l)
+			return s.ready(t)
+		})
 	}
 	fewConnections(t, "master behind Sentinel", client.WithTimeout(5*time.Second), d)
 	t.Logf("%d failovers", failovers)

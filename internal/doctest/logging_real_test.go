@@ -186,8 +186,7 @@ func takeTurns(t *testing.T, dir string, run []string, overlap bool) (logged []s
 			}
 		}
 	}
-	// A hold must be longer than the last digit of its times, which is a millisecond for some.
-	hold := func() { time.Sleep(5 * time.Millisecond) }
+	hold := func() { time.Sleep(5 * time.Millisecond) } // longer than the last digit of its times, which is a millisecond for some
 	for n := range 24 {
 		say[n%2]("acquired", n)
 		hold()

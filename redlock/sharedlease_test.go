@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -58,7 +59,7 @@ func useAtOnce(t *testing.T, c cluster.Cluster, more func(round int, leases int6
 	}
 	all.Go(func() { shareLeases(t, c, more) })
 	all.Wait()
-	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+	waittest.Until(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
 }
 
 // endDuringExtensions runs Do with work that ends when the first vote on an extension is

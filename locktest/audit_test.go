@@ -25,7 +25,7 @@ func careless(env Env) (Lock, error) {
 					Release: func(ctx context.Context) error { return first.Del(ctx, key).Err() },
 				}, nil
 			}
-			time.Sleep(30 * time.Millisecond) // the retry delay, in a bubble
+			time.Sleep(30 * time.Millisecond)
 		}
 		return nil, ctx.Err()
 	}), nil

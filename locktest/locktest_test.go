@@ -36,7 +36,7 @@ func simple(env Env) (Lock, error) {
 					Release: func(ctx context.Context) error { return release.Run(ctx, first, []string{key}, token).Err() },
 				}, nil
 			}
-			time.Sleep(30 * time.Millisecond) // the retry delay, in a bubble
+			time.Sleep(30 * time.Millisecond)
 		}
 		return nil, ctx.Err()
 	}), nil

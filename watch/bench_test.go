@@ -141,7 +141,7 @@ func paced(b *testing.B, address string, conns, rate int, d time.Duration) []tim
 					if next.Sub(begin) > d {
 						break
 					}
-					time.Sleep(time.Until(next)) // the rate
+					time.Sleep(time.Until(next))
 				}
 				command := set
 				if n%2 == 1 {

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/extra/redisotel/v9"
 	"github.com/redis/go-redis/v9"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
 
@@ -40,7 +40,11 @@ func master(t *testing.T) *redis.Client {
 		server.Process.Kill()
 		server.Wait()
 	})
-	waittest.Until(t, "the redis-server answers", func() bool { return c.Ping(t.Context()).Err() == nil })
+	for deadline := time.Now().Add(10 * time.Second); c.Ping(t.Context()).Err() != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the redis-server does not answer")
+		}
+	}
 	return c
 }
 

@@ -84,7 +84,7 @@ func (l *ownLock) Acquire(ctx context.Context, key string) (*locktest.Lease, err
 		if !l.bugs.noRollback {
 			l.release(ctx, key, token)
 		}
-		time.Sleep(20*time.Millisecond + mrand.N(80*time.Millisecond)) // the retry delay, in a bubble
+		time.Sleep(20*time.Millisecond + mrand.N(80*time.Millisecond))
 	}
 	return nil, ctx.Err()
 }

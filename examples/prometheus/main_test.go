@@ -6,11 +6,9 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
-
-	"lockpick/internal/waittest"
+	"time"
 )
 
 // address is one that is free.
@@ -53,16 +51,27 @@ func TestMetrics(t *testing.T) {
 		`redlock_attempts_total{result="acquired"}`,
 		`redlock_ended_total{cause="released"}`,
 	}
-	waittest.Until(t, strings.Join(want, " and ")+" at /metrics", func() bool {
+	said := ""
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		r, err := http.Get("http://" + listen + "/metrics")
 		if err != nil {
-			return false // it has not begun yet
+			continue // it has not begun yet
 		}
-		defer r.Body.Close()
 		body, err := io.ReadAll(r.Body)
+		r.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(string(body), w) })
-	})
+		said = string(body)
+		missing := 0
+		for _, w := range want {
+			if !strings.Contains(said, w) {
+				missing++
+			}
+		}
+		if missing == 0 {
+			return
+		}
+	}
+	t.Errorf("want %q in\n%s", want, said)
 }

@@ -186,7 +186,8 @@ func takeTurns(t *testing.T, dir string, run []string, overlap bool) (logged []s
 			}
 		}
 	}
-	hold := func() { time.Sleep(5 * time.Millisecond) } // longer than the last digit of its times, which is a millisecond for some
+	// A hold must be longer than the last digit of its times, which is a millisecond for some.
+	hold := func() { time.Sleep(5 * time.Millisecond) }
 	for n := range 24 {
 		say[n%2]("acquired", n)
 		hold()

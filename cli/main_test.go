@@ -95,7 +95,7 @@ func TestRunCheckReport(t *testing.T) {
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
 			dir := t.TempDir()
-			stdout, stderr, code := lockpick(t, dir, "run", "--driver", driver, "--json", "--stop-on-violation", "--time-limit", "60s")
+			stdout, stderr, code := lockpick(t, dir, "run", "--driver", driver, "--json", "--stop-on-violation", "--time-limit", "5m")
 			if code != exitViolated {
 				t.Fatalf("exit %d, want %d\n%s", code, exitViolated, stderr)
 			}

@@ -138,7 +138,7 @@ const (
 // the client gets this one reply, and nothing more, which it would take for the reply to another
 // command.
 func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
-	if c.link.secret != "" {
+	if c.link.Password != "" {
 		said, err := readLine(upstream)
 		if err != nil {
 			return errors.Is(err, io.EOF), false
@@ -301,8 +301,8 @@ func (p *pipe) makeRoom() {
 // room for the next item.
 func (p *pipe) put(it item) {
 	l := p.conn.link
-	if l.lag != nil && p == &p.conn.replies {
-		it.lag = l.lag()
+	if l.Lag != nil && p == &p.conn.replies {
+		it.lag = l.Lag()
 	}
 	l.mu.Lock()
 	switch mode := p.mode(); {
@@ -462,10 +462,10 @@ func (c *conn) open() {
 		c.observer.Opened(nc.LocalAddr().String())
 	}
 	introduction := ""
-	if l.secret != "" {
-		introduction = fmt.Sprintf(authenticate, l.secret)
+	if l.Password != "" {
+		introduction = fmt.Sprintf(authenticate, l.Password)
 	}
-	if c.asks = l.accounts != nil && l.accounts(server); c.asks {
+	if c.asks = l.Accounts != nil && l.Accounts(server); c.asks {
 		introduction += askAddress
 	}
 	if err == nil && introduction != "" {

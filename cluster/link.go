@@ -18,15 +18,12 @@ import (
 // request and closes the connection, the link still delivers the request when the partition
 // heals, in order and followed by the end.
 type TCPLink struct {
-	master func() string        // the master's current address; empty: no server listens
-	secret string               // the masters' password; empty: none
-	lag    func() time.Duration // delay of each chunk of replies; nil: none
+	LinkOptions
+	master func() string // the master's current address; empty: no server listens
 	ln     net.Listener
 	ctx    context.Context // ends when the link is closed
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-
-	accounts func(server string) bool // reports whether the server at an address gives an account; nil: none does
 
 	mu       sync.Mutex
 	fault    LinkFault
@@ -39,29 +36,25 @@ type TCPLink struct {
 // or a refusal is immediate; only a full backlog takes longer.
 const dialTimeout = 3 * time.Second
 
-// NewLink listens on a free port of 127.0.0.1 and forwards to the master. With a password it
-// authenticates each connection itself, so that clients need not know it.
-func NewLink(master func() string, password string) (*TCPLink, error) {
-	return NewLaggingLink(master, password, nil)
+// LinkOptions are what a link may do beside forwarding.
+type LinkOptions struct {
+	Password string                   // the link authenticates each connection with it, so that clients need not know it; empty: none
+	Lag      func() time.Duration     // delay of each chunk of replies; nil: none
+	Accounts func(server string) bool // whether the server at an address gives an account (see Accountable) and is asked for the address of each connection; nil: none is
 }
 
-// NewLaggingLink makes a link that delays each chunk of replies by the result of lag; nil: no
-// delay.
-func NewLaggingLink(master func() string, password string, lag func() time.Duration) (*TCPLink, error) {
+// NewLink listens on a free port of 127.0.0.1 and forwards to the master.
+func NewLink(master func() string, o LinkOptions) (*TCPLink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &TCPLink{master: master, secret: password, lag: lag, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
+	l := &TCPLink{LinkOptions: o, master: master, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
 	l.wg.Add(1)
 	go l.accept()
 	return l, nil
 }
-
-// AskAddresses makes the link ask servers that give an account (see Accountable) for the address of
-// each connection. It must be called before a client connects.
-func (l *TCPLink) AskAddresses(accounts func(server string) bool) { l.accounts = accounts }
 
 func (l *TCPLink) Addr() string { return l.ln.Addr().String() }
 

@@ -340,7 +340,7 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWitness(t, true)
 		defer w.ln.Close()
-		l, err := NewLink(w.addr, "")
+		l, err := NewLink(w.addr, LinkOptions{})
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -52,10 +52,10 @@ func guarded(t *testing.T, reply string) string {
 	return ln.Addr().String()
 }
 
-func guardedLink(t *testing.T, reply string) *TCPLink {
+func guardedLink(t *testing.T, reply string, accounts func(string) bool) *TCPLink {
 	t.Helper()
 	addr := guarded(t, reply)
-	l, err := NewLink(func() string { return addr }, "the-password")
+	l, err := NewLink(func() string { return addr }, LinkOptions{Password: "the-password", Accounts: accounts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func guardedLink(t *testing.T, reply string) *TCPLink {
 
 // A client of a link neither sends the masters' password nor sees the reply to it.
 func TestLinkAuthenticates(t *testing.T) {
-	l := guardedLink(t, "+OK\r\n")
+	l := guardedLink(t, "+OK\r\n", nil)
 	for range 3 {
 		c := dial(t, l)
 		wiretest.Say(t, c, "PING\r\n")
@@ -79,7 +79,7 @@ func TestLinkAuthenticates(t *testing.T) {
 // What a server says that does not accept the password is the last thing that the client hears:
 // otherwise each reply would be taken for that to the command before.
 func TestLinkToAnotherServerEnds(t *testing.T) {
-	l := guardedLink(t, "-ERR no password but PASSWORD\r\n")
+	l := guardedLink(t, "-ERR no password but PASSWORD\r\n", nil)
 	c := dial(t, l)
 	wiretest.Say(t, c, "PING\r\n")
 	if said, err := io.ReadAll(c); string(said) != "-ERR no password but the-password\r\n" {
@@ -89,7 +89,7 @@ func TestLinkToAnotherServerEnds(t *testing.T) {
 
 // The reply to the password is no item of the link: while replies are dropped it is not missed.
 func TestLinkAuthenticatesDuringFaults(t *testing.T) {
-	l := guardedLink(t, "+OK\r\n")
+	l := guardedLink(t, "+OK\r\n", nil)
 	l.Set(LinkFault{Requests: Hold, Replies: Hold})
 	c := dial(t, l)
 	wiretest.Say(t, c, "PING\r\n")
@@ -103,8 +103,8 @@ func TestLinkAuthenticatesDuringFaults(t *testing.T) {
 // The client sees nothing of the question for its address, and is refused all the same by a server
 // with another password.
 func TestLinkLearnsTheAddressOfEachConnection(t *testing.T) {
-	l := guardedLink(t, "+OK\r\n")
-	l.AskAddresses(func(string) bool { return true })
+	all := func(string) bool { return true }
+	l := guardedLink(t, "+OK\r\n", all)
 	c := dial(t, l)
 	wiretest.Say(t, c, "PING\r\n")
 	wiretest.Hear(t, c, "PING\r\n")
@@ -118,8 +118,7 @@ func TestLinkLearnsTheAddressOfEachConnection(t *testing.T) {
 	if got := l.Counts(); got != (LinkCounts{Passed: 12}) {
 		t.Errorf("counts %+v; want 12 passed", got)
 	}
-	refusing := guardedLink(t, "-ERR no\r\n")
-	refusing.AskAddresses(func(string) bool { return true })
+	refusing := guardedLink(t, "-ERR no\r\n", all)
 	c = dial(t, refusing)
 	if said, err := io.ReadAll(c); string(said) != "-ERR no\r\n" {
 		t.Errorf("%q, %v", said, err)

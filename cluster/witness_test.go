@@ -103,7 +103,7 @@ func (w *witness) addr() string { return w.ln.Addr().String() }
 
 func linkTo(t testing.TB, addr string) *TCPLink {
 	t.Helper()
-	l, err := NewLink(func() string { return addr }, "")
+	l, err := NewLink(func() string { return addr }, LinkOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,8 @@ func (g *group) replicate(ctx context.Context, m *master, sites []Site, engine B
 		}
 	}
 	for _, s := range m.servers() {
-		feed, err := cluster.NewLaggingLink(func() string { return m.now().addr }, g.password, func() time.Duration { return cluster.Lag(rand.Float64()) })
+		feed, err := cluster.NewLink(func() string { return m.now().addr },
+			cluster.LinkOptions{Password: g.password, Lag: func() time.Duration { return cluster.Lag(rand.Float64()) }})
 		if err != nil {
 			return err
 		}

@@ -265,11 +265,11 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 	if l, ok := g.links[w]; ok {
 		return l, nil
 	}
-	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) }, g.password)
+	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) },
+		cluster.LinkOptions{Password: g.password, Accounts: g.masters[master].accounts})
 	if err != nil {
 		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
 	}
-	l.AskAddresses(g.masters[master].accounts)
 	g.links[w] = l
 	return l, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/internal/wiretest"
 )
 
@@ -149,7 +150,7 @@ func TestAccountSaysWhatARestartLost(t *testing.T) {
 			c := dial(t, m.now())
 			wiretest.Say(t, c, "SET k a PX 600000\r\nSET short b PX 1\r\n")
 			wiretest.Hear(t, c, "+OK\r\n+OK\r\n")
-			eventually(t, "the key has expired", func() bool {
+			waittest.Until(t, "the key has expired", func() bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return slices.ContainsFunc(s.all, func(x cluster.Executed) bool { return len(x.Changes) > 0 && x.Changes[0].Kind == cluster.Expired })
@@ -214,7 +215,7 @@ c2: SET lost 1
 	must(t, func(ctx context.Context) error { return m.Failover(ctx, cluster.Takeover{Apart: []string{"c1"}}) })
 	wiretest.Say(t, c1, "SET lost 2\r\n")
 	wiretest.Hear(t, c1, "+OK\r\n")
-	eventually(t, "the old primary goes on with its account", func() bool {
+	waittest.Until(t, "the old primary goes on with its account", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.all, func(x cluster.Executed) bool { return x.Apart })
@@ -299,7 +300,7 @@ func TestAccountGoesOnWhenItsConnectionIsKilled(t *testing.T) {
 	s.take(t, &sync.Map{})
 	wiretest.Say(t, c, "CLIENT KILL TYPE pubsub\r\n")
 	wiretest.Hear(t, c, ":1\r\n")
-	eventually(t, "the account goes on", func() bool {
+	waittest.Until(t, "the account goes on", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.all) > 0

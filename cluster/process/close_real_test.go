@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 func TestCloseLeavesLogsAndNothingElse(t *testing.T) {
@@ -165,7 +166,7 @@ func TestSweepRemovesWhatADeadHarnessLeftAndNothingElse(t *testing.T) {
 			t.Errorf("the dead one's data is there: %v", err)
 		}
 		for _, addr := range dead.addrs {
-			eventually(t, "the dead one's masters are gone", func() bool {
+			waittest.Until(t, "the dead one's masters are gone", func() bool {
 				_, err := net.Dial("tcp", addr)
 				return err != nil
 			})

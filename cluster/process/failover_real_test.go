@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 // acks says how many replicas have a client's last write within a while.
@@ -87,7 +88,7 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 					t.Fatal(err)
 				}
 				must(t, m.Start) // of the one that was killed
-				eventually(t, "all replicas have the new master's data", func() bool {
+				waittest.Until(t, "all replicas have the new master's data", func() bool {
 					return acks(t, again, replicas, 50*time.Millisecond) == int64(replicas)
 				})
 				if err := m.Failover(ctx, cluster.Takeover{}); err != nil { // and back
@@ -153,7 +154,7 @@ func TestSplitBrain(t *testing.T) {
 	if err := m.Failover(ctx, takeover); err != nil || !ended {
 		t.Fatalf("%v, ended: %v", err, ended)
 	}
-	eventually(t, "the successor answers", func() bool { return rest.Set(ctx, "new", "1", 0).Err() == nil })
+	waittest.Until(t, "the successor answers", func() bool { return rest.Set(ctx, "new", "1", 0).Err() == nil })
 	set(t, cut, "old", "2")
 	for _, x := range []struct {
 		who  *redis.Client
@@ -165,7 +166,7 @@ func TestSplitBrain(t *testing.T) {
 		}
 	}
 	must(t, m.Start)
-	eventually(t, "all clients reach the successor, and a replica has its data", func() bool {
+	waittest.Until(t, "all clients reach the successor, and a replica has its data", func() bool {
 		n, err := cut.Exists(ctx, "old", "new").Result()
 		acked, werr := rest.Wait(ctx, 1, 50*time.Millisecond).Result()
 		return err == nil && werr == nil && n == 1 && acked == 1

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 // off says how far a master's clock is ahead of the true one, at least and at most.
@@ -146,7 +147,7 @@ func TestASlowDiskHoldsUpWhatMustBeDurable(t *testing.T) {
 			_, err := c.Do(t.Context(), "set", "a", "1").Result()
 			done <- err
 		}()
-		eventually(t, "an fsync is delayed", func() bool { return m.now().shared.counts().Delayed > 0 })
+		waittest.Until(t, "an fsync is delayed", func() bool { return m.now().shared.counts().Delayed > 0 })
 		select {
 		case err := <-done:
 			t.Errorf("SET was answered before its fsync was done: %v", err)
@@ -168,7 +169,7 @@ func TestAFullDiskEndsAMasterThatMayNotLoseAnything(t *testing.T) {
 		if err := m.now().asked().Set(t.Context(), "during", "1", 0).Err(); err == nil {
 			t.Error("SET was acknowledged on a full disk")
 		}
-		eventually(t, "the server has ended", func() bool { return m.State() == cluster.Down })
+		waittest.Until(t, "the server has ended", func() bool { return m.State() == cluster.Down })
 		setDisk(t, m, cluster.Disk{})
 		must(t, m.Start)
 		if _, ok := stored(t, m, "before"); !ok {
@@ -185,13 +186,13 @@ func TestAFullDiskIsTheWritersErrorIfAMasterMayLoseSome(t *testing.T) {
 		_, m := shimmed(t, driver, cluster.Config{Persistence: cluster.Everysec})
 		setDisk(t, m, cluster.Disk{Full: true})
 		write := func() error { return m.now().asked().Set(t.Context(), "a", "1", 0).Err() }
-		eventually(t, "MISCONF", func() bool { return redis.HasErrorPrefix(write(), "MISCONF") })
+		waittest.Until(t, "MISCONF", func() bool { return redis.HasErrorPrefix(write(), "MISCONF") })
 		found, err := m.Inspect(t.Context(), nil)
 		if err != nil || found.Disk.Refused == 0 {
 			t.Errorf("%+v, %v", found, err)
 		}
 		setDisk(t, m, cluster.Disk{})
-		eventually(t, "writes are taken again", func() bool { return write() == nil })
+		waittest.Until(t, "writes are taken again", func() bool { return write() == nil })
 	})
 }
 

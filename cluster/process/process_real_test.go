@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 // On Linux the servers die with the harness, without any sweep.
@@ -26,7 +27,7 @@ func TestServersDieWithTheirHarness(t *testing.T) {
 	h := startHarness(t, "process")
 	h.kill(t)
 	for _, addr := range h.addrs {
-		eventually(t, "its masters are gone", func() bool {
+		waittest.Until(t, "its masters are gone", func() bool {
 			_, err := net.Dial("tcp", addr)
 			return err != nil
 		})
@@ -61,7 +62,7 @@ func TestSweepKillsTheServerThatWasNotedAndNoOther(t *testing.T) {
 	if killed, err := endNoted(file); killed == "" || err != nil {
 		t.Fatalf("killed %q, %v", killed, err)
 	}
-	eventually(t, "it is down", func() bool { return g.masters[0].State() == cluster.Down })
+	waittest.Until(t, "it is down", func() bool { return g.masters[0].State() == cluster.Down })
 	if g.masters[1].State() != cluster.Up {
 		t.Error("the other one is down too")
 	}
@@ -130,14 +131,4 @@ func (h *harness) kill(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.cmd.Wait()
-}
-
-// eventually waits for something that nothing announces.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for began := time.Now(); !f(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("not within 10 s: %s", what)
-		}
-	}
 }

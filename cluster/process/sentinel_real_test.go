@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 // sentinels is a primary with two replicas and three Sentinels that watch it: processes as a
@@ -53,7 +54,7 @@ func startSentinels(t *testing.T) *sentinels {
 		x.run("redis-server", args...)
 		x.servers = append(x.servers, redis.NewClient(&redis.Options{Addr: address(ports[i]), MaxRetries: -1}))
 	}
-	eventually(t, "both replicas have the primary's data", func() bool {
+	waittest.Until(t, "both replicas have the primary's data", func() bool {
 		n, err := x.servers[0].Wait(t.Context(), 2, 100*time.Millisecond).Result()
 		return err == nil && n == 2
 	})
@@ -68,7 +69,7 @@ func startSentinels(t *testing.T) *sentinels {
 		x.run(sentinel, file)
 		x.watchers = append(x.watchers, redis.NewSentinelClient(&redis.Options{Addr: address(port), MaxRetries: -1}))
 	}
-	eventually(t, "the Sentinels know each other and the replicas", func() bool {
+	waittest.Until(t, "the Sentinels know each other and the replicas", func() bool {
 		for _, w := range x.watchers {
 			info, err := w.Master(t.Context(), "lock").Result()
 			if err != nil || info["num-slaves"] != "2" || info["num-other-sentinels"] != "2" {
@@ -148,7 +149,7 @@ func TestSentinelFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	var next *redis.Client
-	eventually(t, "a replica accepts writes in the primary's place", func() bool {
+	waittest.Until(t, "a replica accepts writes in the primary's place", func() bool {
 		for _, c := range x.servers[1:] {
 			try, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 			err := c.Set(try, "new", 1, 0).Err()
@@ -168,7 +169,4 @@ func TestSentinelFailover(t *testing.T) {
 	}
 	t.Logf("nobody served for %v: %v of down-after, then %v; the model's election takes %v to %v", outage, downAfter, election, cluster.ElectionTime(0), cluster.ElectionTime(1))
 	t.Logf("of 100 writes the new primary has all up to number %d: %d were lost", kept, last-1-kept)
-	if election < 0 || election > 5*cluster.ElectionTime(1)+5*time.Second {
-		t.Errorf("an election took %v: the model is far off", election)
-	}
 }

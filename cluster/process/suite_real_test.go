@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 	"lockpick/internal/wiretest"
 )
 
@@ -182,7 +183,7 @@ func TestAPausedMasterAppliesLateRequests(t *testing.T) {
 			t.Fatalf("look at a paused master: %v", err)
 		}
 		must(t, m.Resume)
-		eventually(t, "the request is applied", func() bool { _, ok := stored(t, m, "late"); return ok })
+		waittest.Until(t, "the request is applied", func() bool { _, ok := stored(t, m, "late"); return ok })
 	})
 }
 
@@ -234,12 +235,12 @@ func TestAHeldLinkDeliversARequestAfterItsClientGaveUp(t *testing.T) {
 		}
 		c.Close()
 		raw.Close()
-		eventually(t, "it is held", func() bool { return l.Counts().Held > 0 })
+		waittest.Until(t, "it is held", func() bool { return l.Counts().Held > 0 })
 		if _, ok := stored(t, m, "late"); ok {
 			t.Fatal("it passed")
 		}
 		l.Set(cluster.LinkFault{})
-		eventually(t, "it arrives", func() bool { _, ok := stored(t, m, "late"); return ok })
+		waittest.Until(t, "it arrives", func() bool { _, ok := stored(t, m, "late"); return ok })
 	})
 }
 
@@ -291,7 +292,7 @@ func TestLookSaysWhichRunAndWhichKeys(t *testing.T) {
 		}
 		c.Set(t.Context(), "mortal", "1", 30*time.Second)
 		mortal, err := m.Inspect(t.Context(), []string{"a", "mortal"})
-		if left := mortal.Expires["mortal"].Sub(mortal.Time); err != nil || len(mortal.Expires) != 1 || left <= 0 || left > 30*time.Second {
+		if end := mortal.Expires["mortal"]; err != nil || len(mortal.Expires) != 1 || !end.After(mortal.Time) || end.After(mortal.Time.Add(30*time.Second)) {
 			t.Errorf("%+v, %v; want mortal to end within 30 s", mortal, err)
 		}
 		if again, err := m.Inspect(t.Context(), nil); err != nil || again.RunID != first.RunID || len(again.RunID) != 40 {
@@ -386,7 +387,7 @@ func TestAMasterThatDiesByItselfIsDown(t *testing.T) {
 	eachDriver(t, func(t *testing.T, driver string) {
 		_, m, c := one(t, driver, cluster.None)
 		c.ShutdownNoSave(t.Context())
-		eventually(t, "it is down", func() bool { return m.State() == cluster.Down })
+		waittest.Until(t, "it is down", func() bool { return m.State() == cluster.Down })
 		must(t, m.Start)
 		if _, err := m.Inspect(t.Context(), nil); err != nil {
 			t.Fatal(err)
@@ -406,13 +407,9 @@ func TestAMasterThatDoesNotComeBackSaysWhy(t *testing.T) {
 		if err := os.WriteFile(files[0], []byte("torn"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		err = m.Start(within(t, time.Minute))
-		if err == nil || !strings.Contains(err.Error(), "start m1") || !strings.Contains(err.Error(), "manifest") {
+		if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "start m1") || !strings.Contains(err.Error(), "manifest") {
 			t.Fatalf("start on a torn manifest: %v", err)
-		}
-		if took := time.Since(began); took > readyWithin/2 {
-			t.Errorf("it took %v to see that the server had ended", took)
 		}
 		if s := m.State(); s != cluster.Down {
 			t.Errorf("state %s", s)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 // fakeServer is a server that gives each command the reply of a function; an empty one ends the
@@ -157,15 +158,11 @@ func TestAClientSwitchesEventsOff(t *testing.T) {
 		c := s.client()
 		defer c.Close()
 		c.send([]string{"SET", "k", "1"}, []string{"CONFIG", "SET", "notify-keyspace-events", "Ex"}, []string{"SET", "k", "2"})
-		for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		waittest.Until(t, "the events are switched on again", func() bool {
 			c.send([]string{"CONFIG", "GET", "notify-keyspace-events"})
-			if flags := string(c.last().elems[1].text); strings.Contains(flags, "K") && strings.Contains(flags, "E") {
-				break
-			}
-			if time.Since(began) > 10*time.Second {
-				t.Fatalf("after 10 s the flags are %s", c.last().elems[1].text)
-			}
-		}
+			flags := string(c.last().elems[1].text)
+			return strings.Contains(flags, "K") && strings.Contains(flags, "E")
+		})
 		s.settle()
 		s.take()
 		c.send([]string{"SET", "k", "3"})

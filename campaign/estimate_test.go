@@ -23,7 +23,7 @@ func TestEstimate(t *testing.T) {
 		func(s *scenario.Scenario) { s.TTL, s.Interval, s.Hold = time.Minute, 30*time.Second, "20s..50s" },
 	} {
 		s := scenario.Defaults()
-		s.TimeLimit = 15 * time.Minute
+		s.TimeLimit = 5 * time.Minute
 		change(&s)
 		s = s.WithRequirements()
 		e, err := EstimateOf(t.Context(), s)

@@ -234,7 +234,7 @@ func TestEveryLockIsConvicted(t *testing.T) {
 
 // seeds are how many schedules a scenario gets to show what is wrong, and twinSeeds how many
 // its twin must bear.
-const seeds, twinSeeds = 40, 20
+const seeds, twinSeeds = 40, 5
 
 // TestConvictions: each of these locks is convicted of what it is there for, and its twin
 // of nothing that it promises, under the same faults and seeds.

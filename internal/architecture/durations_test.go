@@ -52,6 +52,7 @@ func TestDurationAssertsAreFound(t *testing.T) {
 		`synctest.Test(t, func() { if time.Since(a) > time.Second { t.Error() } })`:       0,
 		`if took := measured(); took > time.Second { t.Errorf("") }`:                      0,
 		`for time.Since(a) < time.Second { if x { t.Error() } }; if x { t.Error() }`:      0,
+		`if aged := x - y; aged < time.Since(a)*3/2 { t.Error() }`:                        0,
 		`f := func() { if took := b.Sub(a); took > time.Second { t.Error() } }; f(); g()`: 1,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() { "+body+" }", 0)
@@ -98,7 +99,7 @@ func durationAsserts(file *ast.File) []token.Pos {
 					measured[a.Lhs[0].(*ast.Ident).Obj] = true
 				}
 			}
-			if compares(n.Cond, isMeasured) && fails(n.Body) {
+			if bounds(n.Cond, isMeasured) && fails(n.Body) {
 				found = append(found, n.Pos())
 			}
 		}
@@ -107,15 +108,27 @@ func durationAsserts(file *ast.File) []token.Pos {
 	return found
 }
 
-// compares reports whether a condition orders something of which is says true.
-func compares(condition ast.Expr, is func(ast.Expr) bool) bool {
+// bounds reports whether a condition compares what was measured with something fixed. What is compared with a variable
+// is compared with what was read from another clock.
+func bounds(condition ast.Expr, measured func(ast.Expr) bool) bool {
 	found := false
 	ast.Inspect(condition, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)
 		if ok && slices.Contains([]token.Token{token.LSS, token.GTR, token.LEQ, token.GEQ}, b.Op) {
-			found = found || is(b.X) || is(b.Y)
+			found = found || measured(b.X) && !variable(b.Y) || measured(b.Y) && !variable(b.X)
 		}
 		return true
+	})
+	return found
+}
+
+// variable reports whether an expression has a variable of the file in it.
+func variable(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Obj != nil && id.Obj.Kind == ast.Var
+		return !found
 	})
 	return found
 }

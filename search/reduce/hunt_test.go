@@ -4,11 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
-	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/history"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
 	"lockpick/search"
@@ -133,33 +130,5 @@ func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
 	s.Lock = "textbook"
 	if x, err := search.Explore(t.Context(), search.ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}}); err != nil || len(x.Found) > 0 {
 		t.Errorf("the twin that is right is blamed (%v): %+v", err, x)
-	}
-}
-
-// What was found in the simulator happens on real masters too.
-func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
-	racetest.Exclude(t, "it simulates many schedules")
-	process := campaign.RealDrivers[1]
-	if ok, why := process.Available(t.Context(), ""); !ok {
-		t.Skipf("no driver %s: %s", process.Name, why)
-	}
-	for _, h := range hunts[:3] {
-		t.Run(h.name, func(t *testing.T) {
-			z := mustFind(t, h, 7)
-			tried := 0
-			out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: z.Scenario, Driver: scenario.Process, Attempts: 10, Each: func(_ string, h *history.History, r *judge.Result, _ bool) error {
-				tried++
-				if r.Driver != scenario.Process {
-					t.Errorf("attempt %d ran on %s", tried, r.Driver)
-				}
-				return nil
-			}}, campaign.Options{Store: campaign.Store{Dir: t.TempDir()}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if out.Reproduced != 1 || out.First == nil || tried != out.Attempts || len(out.Runs) != tried {
-				t.Errorf("%+v after %d attempts, want one that reproduces it", out, tried)
-			}
-		})
 	}
 }

@@ -55,7 +55,7 @@ func TestDurationAssertsAreFound(t *testing.T) {
 		`if aged := x - y; aged < time.Since(a)*3/2 { t.Error() }`:                        0,
 		`f := func() { if took := b.Sub(a); took > time.Second { t.Error() } }; f(); g()`: 1,
 	} {
-		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() { "+body+" }", 0)
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f(x, y time.Duration) { "+body+" }", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,68 +67,90 @@ func TestDurationAssertsAreFound(t *testing.T) {
 
 // durationAsserts returns the conditions on a duration between two readings of a clock that fail a test.
 func durationAsserts(file *ast.File) []token.Pos {
-	measured := map[*ast.Object]bool{}
-	isMeasured := func(e ast.Expr) bool {
-		found := false
-		ast.Inspect(e, func(n ast.Node) bool {
+	var found []token.Pos
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		names := namesOf(f)
+		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				s, ok := n.Fun.(*ast.SelectorExpr)
-				found = found || ok && (s.Sel.Name == "Since" || s.Sel.Name == "Sub")
-			case *ast.Ident:
-				found = found || n.Obj != nil && measured[n.Obj]
+				return !slices.Contains(virtualTime, selected(n.Fun))
+			case *ast.IfStmt:
+				if names.bound(n.Cond) && fails(n.Body) {
+					found = append(found, n.Pos())
+				}
 			}
-			return !found
+			return true
 		})
-		return found
 	}
-	var found []token.Pos
-	ast.Inspect(file, func(n ast.Node) bool {
+	return found
+}
+
+// names are the variables of a function; true: one is a duration between two readings of a clock.
+type names map[string]bool
+
+func namesOf(f *ast.FuncDecl) names {
+	all := names{}
+	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.CallExpr:
-			return !slices.Contains(virtualTime, selected(n.Fun))
+		case *ast.Field:
+			for _, id := range n.Names {
+				all[id.Name] = false
+			}
 		case *ast.AssignStmt:
-			for i, rhs := range n.Rhs {
-				if id, ok := n.Lhs[i].(*ast.Ident); ok && id.Obj != nil && isMeasured(rhs) {
-					measured[id.Obj] = true
+			for i, lhs := range n.Lhs {
+				if id, ok := lhs.(*ast.Ident); ok {
+					all[id.Name] = all[id.Name] || i < len(n.Rhs) && all.measured(n.Rhs[i])
 				}
-			}
-		case *ast.IfStmt:
-			if n.Init != nil {
-				if a, ok := n.Init.(*ast.AssignStmt); ok && len(a.Lhs) == 1 && isMeasured(a.Rhs[0]) {
-					measured[a.Lhs[0].(*ast.Ident).Obj] = true
-				}
-			}
-			if bounds(n.Cond, isMeasured) && fails(n.Body) {
-				found = append(found, n.Pos())
 			}
 		}
 		return true
 	})
+	return all
+}
+
+// measured reports whether an expression has a duration between two readings of a clock in it.
+func (all names) measured(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			s, ok := n.Fun.(*ast.SelectorExpr)
+			found = found || ok && (s.Sel.Name == "Since" || s.Sel.Name == "Sub")
+		case *ast.Ident:
+			found = found || all[n.Name]
+		}
+		return !found
+	})
 	return found
 }
 
-// bounds reports whether a condition compares what was measured with something fixed. What is compared with a variable
+// variable reports whether an expression has a variable of the function in it.
+func (all names) variable(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			_, known := all[id.Name]
+			found = found || known
+		}
+		return !found
+	})
+	return found
+}
+
+// bound reports whether a condition compares what was measured with something fixed. What is compared with a variable
 // is compared with what was read from another clock.
-func bounds(condition ast.Expr, measured func(ast.Expr) bool) bool {
+func (all names) bound(condition ast.Expr) bool {
 	found := false
 	ast.Inspect(condition, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)
 		if ok && slices.Contains([]token.Token{token.LSS, token.GTR, token.LEQ, token.GEQ}, b.Op) {
-			found = found || measured(b.X) && !variable(b.Y) || measured(b.Y) && !variable(b.X)
+			found = found || all.measured(b.X) && !all.variable(b.Y) || all.measured(b.Y) && !all.variable(b.X)
 		}
 		return true
-	})
-	return found
-}
-
-// variable reports whether an expression has a variable of the file in it.
-func variable(e ast.Expr) bool {
-	found := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && id.Obj != nil && id.Obj.Kind == ast.Var
-		return !found
 	})
 	return found
 }

@@ -21,7 +21,7 @@
 SHELL = bash
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
-MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/adapters examples/cluster clients/go
+MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/reported examples/adapters examples/cluster clients/go
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -79,7 +79,7 @@ PROGRAMS = ./cli ./clients ./docs/model ./history ./internal/doctest ./reports .
 # What else runs with the race detector once: less of it is simulated then (internal/racetest).
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./locktest ./risk ./search/... ./serve
 # The other modules depend on libraries that take minutes to build.
-QUICK = examples/own-lock examples/own-main
+QUICK = examples/own-lock examples/own-main examples/reported
 SLOW = $(filter-out $(QUICK),$(MODULES))
 # Those of them that have tests.
 TESTED = examples/adapters examples/otel examples/prometheus examples/cluster
@@ -95,7 +95,7 @@ tests:
 
 tests-real:
 	@$(SUMMED) "$(TEST) -race -tags real -p 1 -parallel 3 -timeout 20m $(MASTERS)" "$(TEST) -tags real -p 1 -parallel 3 -timeout 20m $(PROGRAMS)" \
-	  --beside $(TESTED:%="cd % && $(TEST) -timeout 20m ./...") "$(TEST) -race $(SIMULATED)"
+	  --beside "cd examples/reported && $(TEST) -timeout 20m . -driver process" $(TESTED:%="cd % && $(TEST) -timeout 20m ./...") "$(TEST) -race $(SIMULATED)"
 
 # Each fuzz target gets FUZZ inputs. No time is set: go test fails a target whose time is over while it minimizes an input.
 FUZZ ?= 10000

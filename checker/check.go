@@ -66,7 +66,7 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 	run := newRun(h)
 	unseen := unseen(h)
 	if unseen != "" { // the lock is of another kind than the votes describe
-		run.h = h.WithoutVotes()
+		run.h, run.seen = h.WithoutVotes(), h
 	}
 	rep := Report{DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
 	for _, p := range Properties {
@@ -115,6 +115,7 @@ func unseen(h *history.Packed) string {
 // run is a history with the derived data that several properties need.
 type run struct {
 	h             *history.Packed
+	seen          *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all
 	leases        []*history.Lease
 	leaseOf       []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
 	faults        []*history.Fault

@@ -38,7 +38,7 @@ func (n *narrative) overlap(o overlap) {
 	n.narrowed(a)
 	n.lease(b, o.to())
 	n.lostQuorum(a, b, o.later.from)
-	n.changes(a, b)
+	n.changes(a, max(b.Acquired(), o.later.from))
 	n.tried(b.Process)
 }
 
@@ -253,6 +253,9 @@ func (r *run) extenders(l *history.Lease, before, x history.Grant) []string {
 func (r *run) by(voters []string, recorded bool, index int) string {
 	if r.imported() {
 		return "according to " + r.h.Op(index).Value.Evidence
+	}
+	if r.seen != nil {
+		return "by keys of which the votes say nothing"
 	}
 	if !recorded {
 		return "by votes that were not recorded"

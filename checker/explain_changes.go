@@ -12,48 +12,78 @@ import (
 // maxChanges is the number of changes of keys that a narrative names.
 const maxChanges = 6
 
-// changes adds what masters did to the keys of a lock while one lease was held and another one was
-// granted, if the votes do not say it: how its key was deleted, replaced or shortened, and by whom.
+// changes adds what masters did to the keys of a lock while a lease was held, until another one was
+// granted or extended, if the votes do not say it: how its key was deleted, replaced or shortened, and by whom.
 // Changes that free the key come first if there are too many.
-func (n *narrative) changes(a, b *history.Lease) {
-	from, to := a.Invoked, b.Acquired()+n.r.slack
-	var all []*history.Op
-	for i := range n.r.h.Ops {
-		op := &n.r.h.Ops[i]
-		if op.F == history.FChange && op.Key == a.Key && changed(op) >= from && changed(op) <= to {
-			all = append(all, op)
-		}
-	}
+func (n *narrative) changes(a *history.Lease, until time.Duration) {
+	all := n.r.changes(a.Key, a.Invoked, until+n.r.slack)
 	if len(all) > maxChanges {
-		slices.SortStableFunc(all, func(x, y *history.Op) int { return cmp.Compare(severity(x), severity(y)) })
+		slices.SortStableFunc(all, func(x, y keyChange) int { return cmp.Compare(severity(x.kind), severity(y.kind)) })
 		all = all[:maxChanges]
 	}
-	for _, op := range all {
-		v := op.Value
-		e := Event{At: changed(op), Kind: EventChanged, Client: v.Client, Masters: []string{op.Process}, Key: op.Key, Token: v.Token, Cause: v.Command, TTL: v.TTL, Word: v.Command, Ops: []int{op.Index}}
-		stored := cmp.Or(v.RedisKey, op.Key)
-		what := fmt.Sprintf(changeWords[v.Command], stored)
-		if v.Command == "ttl" && v.TTL > 0 {
-			what += " to " + at(v.TTL)
+	for _, c := range all {
+		e := Event{At: c.at, Kind: EventChanged, Client: c.client, Masters: []string{c.master}, Key: a.Key, Token: c.token, Cause: c.kind, TTL: c.ttl, Word: c.kind, Ops: []int{c.index}}
+		what := fmt.Sprintf(changeWords[c.kind], c.stored)
+		if c.kind == "ttl" && c.ttl > 0 {
+			what += " to " + at(c.ttl)
 		}
 		switch {
-		case v.Form != "" && v.Client != "":
-			e.Text = fmt.Sprintf("%s's command %s %s on %s", v.Client, cmp.Or(v.Evidence, v.Form), what, op.Process)
-		case v.Form != "":
-			e.Text = fmt.Sprintf("a command that no client sent, %s, %s on %s", cmp.Or(v.Evidence, v.Form), what, op.Process)
+		case c.command != "" && c.client != "":
+			e.Text = fmt.Sprintf("%s's command %s %s on %s", c.client, c.command, what, c.master)
+		case c.command != "":
+			e.Text = fmt.Sprintf("a command that no client sent, %s, %s on %s", c.command, what, c.master)
 		default:
-			e.Text = fmt.Sprintf("%s %s", op.Process, what)
+			e.Text = fmt.Sprintf("%s %s", c.master, what)
 		}
 		n.add(e)
 	}
 }
 
+// keyChange is a change of a key of a lock on a master.
+type keyChange struct {
+	at                          time.Duration
+	kind, master, stored, token string
+	client, command             string // who changed it, and by which command; empty: nobody is known to
+	ttl                         time.Duration
+	index                       int
+}
+
+// changes returns how the keys of a lock changed: what was recorded as a change, and, if the votes do not describe the
+// lock, what they say all the same.
+func (r *run) changes(key string, from, to time.Duration) []keyChange {
+	var all []keyChange
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.F == history.FChange && op.Key == key && changed(op) >= from && changed(op) <= to {
+			v := op.Value
+			all = append(all, keyChange{changed(op), v.Command, op.Process, cmp.Or(v.RedisKey, op.Key), v.Token, v.Client, cmp.Or(v.Evidence, v.Form), v.TTL, op.Index})
+		}
+	}
+	if r.seen == nil {
+		return all
+	}
+	for i := r.seen.Since(from); i < r.seen.Len(); i++ {
+		v := r.seen.Vote(r.seen.InOrder(i))
+		if v.At > to {
+			break
+		}
+		if kind := changeOf[v.Command]; v.Key == key && v.Yes && v.Form != "" && kind != "" {
+			all = append(all, keyChange{v.At, kind, v.Master, v.Stored, v.Token, v.Client, v.Form, v.TTL, v.Index})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y keyChange) int { return cmp.Compare(x.at, y.at) })
+	return all
+}
+
+// changeOf says what a command that had an effect did to its key.
+var changeOf = map[string]string{history.CommandSet: "created", history.CommandExtend: "ttl", history.CommandRelease: "deleted"}
+
 // changed returns when a change happened.
 func changed(op *history.Op) time.Duration { return op.Time - op.Value.Delay }
 
 // severity orders changes: those that free a key come first.
-func severity(op *history.Op) int {
-	return slices.Index([]string{"deleted", "expired", "evicted", "lost", "ttl", "restored", "created", "changed"}, op.Value.Command)
+func severity(kind string) int {
+	return slices.Index([]string{"deleted", "expired", "evicted", "lost", "ttl", "restored", "created", "changed"}, kind)
 }
 
 // changeWords says what happened to a key.

@@ -95,7 +95,11 @@ func TestRunCheckReport(t *testing.T) {
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
 			dir := t.TempDir()
-			stdout, stderr, code := lockpick(t, dir, "run", "--driver", driver, "--json", "--stop-on-violation", "--time-limit", "5m")
+			broken, err := filepath.Abs("../examples/restart-without-persistence.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdout, stderr, code := lockpick(t, dir, "run", broken, "--driver", driver, "--json", "--seed", "1")
 			if code != exitViolated {
 				t.Fatalf("exit %d, want %d\n%s", code, exitViolated, stderr)
 			}

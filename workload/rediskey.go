@@ -38,9 +38,10 @@ func (c *client) nameVote(op *history.Op) {
 	op.Value.RedisKey, op.Key = op.Key, name
 }
 
-// NameKey sets the key of a master's change to the name of the lock that uses it, if a vote has named
-// the key.
+// NameKey sets the key of a master's change to the name of the lock that uses it: the lock whose vote has named the
+// key, or that which the client that changed it was calling.
 func (w *Workload) NameKey(op *history.Op) {
+	var by *client
 	for _, c := range w.clients {
 		c.redis.mu.Lock()
 		name, known := c.redis.names[op.Key]
@@ -49,5 +50,11 @@ func (w *Workload) NameKey(op *history.Op) {
 			op.Value.RedisKey, op.Key = op.Key, name
 			return
 		}
+		if c.name == op.Value.Client {
+			by = c
+		}
+	}
+	if by != nil {
+		by.nameVote(op)
 	}
 }

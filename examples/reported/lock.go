@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/locktest"
+)
+
+var errTaken = errors.New("not granted in time")
+
+// poll calls try until it says yes, an error that is not redis.Nil, or ctx ends. A failed try of an unknown
+// outcome is undone by the caller.
+func poll(ctx context.Context, every time.Duration, try func() (bool, error)) error {
+	for ctx.Err() == nil {
+		if ok, err := try(); ok {
+			return nil
+		} else if err != nil && !errors.Is(err, redis.Nil) && ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(every)
+	}
+	return errTaken
+}
+
+func token() string { return rand.Text() }
+
+// unlock deletes the key if it has the token.
+var unlock = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+
+// prolong sets the TTL of a key that has the token.
+var prolong = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`)
+
+type maker = func(env locktest.Env) (locktest.Lock, error)
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
+
+// checked adds to a lock what belongs to any: a lease that is over when it arrives is given back.
+func checked(make maker) maker {
+	return func(env locktest.Env) (locktest.Lock, error) {
+		l, err := make(env)
+		if err != nil {
+			return nil, err
+		}
+		acquire := func(ctx context.Context, key string) (*locktest.Lease, error) {
+			lease, err := l.Acquire(ctx, key)
+			if err == nil && !lease.Until.IsZero() && !time.Now().Before(lease.Until) {
+				_ = lease.Release(context.Background())
+				return nil, errTaken
+			}
+			return lease, err
+		}
+		if c, ok := l.(closing); ok {
+			return closing{locktest.LockFunc(acquire), c.stop}, nil
+		}
+		return locktest.LockFunc(acquire), nil
+	}
+}

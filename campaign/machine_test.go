@@ -187,7 +187,7 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// TestRestartExample: the README's scenario breaks the lock every time.
+// TestRestartExample: the example of a restart breaks the lock every time.
 func TestRestartExample(t *testing.T) {
 	t.Parallel()
 	s, err := scenario.Load("../examples/restart-without-persistence.yaml")

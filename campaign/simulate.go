@@ -13,7 +13,6 @@ import (
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/workload"
-	_ "lockpick/workload/goscripts" // Go versions of the Lua scripts of the locks under test
 )
 
 // SimulateOptions are the options of a simulation, in addition to the scenario.

@@ -12,7 +12,6 @@ import (
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 	"lockpick/workload"
-	_ "lockpick/workload/goscripts"
 )
 
 const (

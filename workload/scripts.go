@@ -2,8 +2,7 @@ package workload
 
 import "lockpick/redlock/protocol"
 
-// These are the Lua scripts of the locks under test. Simulated masters run their Go
-// versions, which are in package goscripts.
+// These are the Lua scripts of the locks under test.
 var (
 	// DeleteByHash is DeleteIfOwn with another text. redlock's connections load its own
 	// scripts, so a master that was restarted would know them.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 // Observe calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
@@ -16,7 +17,7 @@ func (c *Cluster) Observe(f func(master int, x cluster.Executed)) {
 	c.observer = f
 	for _, m := range c.masters {
 		m.account = &account{master: m}
-		m.store.watch = m.account.note
+		m.store.Watch = m.account.note
 	}
 }
 
@@ -36,23 +37,23 @@ func (a *account) calls(name string, args []string) {
 
 // note records a change of a key. What a master does by itself is reported at once: a key expires before the
 // command that finds it expired.
-func (a *account) note(kind cluster.ChangeKind, key string, before, after *value) {
+func (a *account) note(kind cluster.ChangeKind, key string, before, after *keyspace.Value) {
 	if strings.HasPrefix(key, cluster.FillerPrefix) {
 		return
 	}
 	c := cluster.Change{Key: key, Kind: kind, Members: memberChanges(before, after)}
 	last := after
-	if before != nil && before.hash == nil {
-		c.Before = before.text
+	if before != nil && before.Parts == nil {
+		c.Before = before.Text
 	}
 	if after == nil {
 		last = before
-	} else if after.hash == nil {
-		c.Value = after.text
+	} else if after.Parts == nil {
+		c.Value = after.Text
 	}
-	c.Type = last.kind()
-	if after != nil && last.expires != never {
-		c.Left = max(time.Duration(last.expires-a.master.db().now)*time.Millisecond, 1) // a key that was restored may be overdue
+	c.Type = last.Type()
+	if after != nil && last.Expires != keyspace.Never {
+		c.Left = max(time.Duration(last.Expires-a.master.now())*time.Millisecond, 1) // a key that was restored may be overdue
 	}
 	switch kind {
 	case cluster.Created, cluster.Changed, cluster.TTLSet, cluster.Deleted:
@@ -90,62 +91,34 @@ func (a *account) end(conn int64, client string, args []string) []cluster.Change
 }
 
 // replaced compares the keys of a server that has started with those before, and reports the differences.
-func (a *account) replaced(before map[string]value) {
+func (a *account) replaced(before map[string]keyspace.Value) {
 	m := a.master
-	now := m.db().now
-	after := m.store.all()
+	now := m.now()
+	after := m.store.All()
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		old, was := before[key]
 		v, is := after[key]
 		switch {
-		case was && !is && old.expires < now:
+		case was && !is && old.Expires < now:
 			a.note(cluster.Expired, key, &old, nil)
 		case was && !is:
 			a.note(cluster.Lost, key, &old, nil)
 		case !was:
 			a.note(cluster.Restored, key, nil, &v)
-		case !v.same(&old) || v.expires != old.expires:
+		case !v.Same(&old) || v.Expires != old.Expires:
 			a.note(cluster.Restored, key, &old, &v)
 		}
 	}
 }
 
-// kind returns the value's type, as TYPE does.
-func (v *value) kind() string {
-	if v.hash != nil {
-		return "hash"
-	}
-	return "string"
-}
-
-// same reports whether two values differ at most in their deadlines.
-func (v *value) same(o *value) bool { return v.text == o.text && maps.Equal(v.hash, o.hash) }
-
-// changeOf returns the kind of a change that replaces a value.
-func changeOf(before, after *value) cluster.ChangeKind {
-	if after.same(before) && (before.expires != never || after.expires != never) {
-		return cluster.TTLSet
-	}
-	return cluster.Changed
-}
-
-// memberChanges compares the fields of hashes. A nil value is absent.
-func memberChanges(before, after *value) (all []cluster.Member) {
-	var old, now map[string]string
-	if before != nil {
-		old = before.hash
-	}
-	if after != nil {
-		now = after.hash
-	}
-	fields := maps.Clone(old)
-	if fields == nil {
-		fields = map[string]string{}
-	}
-	maps.Copy(fields, now)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+// memberChanges compares the elements of values. A nil value is absent.
+func memberChanges(before, after *keyspace.Value) (all []cluster.Member) {
+	old, now := elements(before), elements(after)
+	names := maps.Clone(old)
+	maps.Copy(names, now)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		x, was := old[name]
 		y, is := now[name]
 		m := cluster.Member{Name: name, Value: y, Before: x}
@@ -160,6 +133,25 @@ func memberChanges(before, after *value) (all []cluster.Member) {
 			continue
 		}
 		all = append(all, m)
+	}
+	return all
+}
+
+// elements returns the fields of a hash with their values, the members of a sorted set with their
+// scores, the members of a set, or the elements of a list.
+func elements(v *keyspace.Value) map[string]string {
+	all := map[string]string{}
+	if v == nil || v.Parts == nil {
+		return all
+	}
+	maps.Copy(all, v.Parts.Fields)
+	for _, x := range v.Parts.Elements {
+		all[x] = ""
+	}
+	for member, score := range v.Parts.Scores {
+		if all[member] = ""; v.Parts.Type == keyspace.SortedSet {
+			all[member] = strconv.FormatFloat(score, 'g', 17, 64)
+		}
 	}
 	return all
 }

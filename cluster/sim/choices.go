@@ -27,11 +27,12 @@ const (
 	WhatEffort  = "effort"  // ns that starting, stopping or asking a master takes, beyond the minimum
 	// WhatBytes is for 62 random bits at a time. Other implementations of Choices must keep
 	// tokens unique: never return the same bits twice in a run.
-	WhatBytes = "bytes"
-	WhatLag   = "lag"   // delay of one change on its way to a replica
-	WhatTorn  = "torn"  // how many bytes that were not fsynced survive a power cut
-	WhatEvict = "evict" // which key a full memory evicts
-	WhatPCT   = "pct"   // priorities and change points of the strategy PCT
+	WhatBytes  = "bytes"
+	WhatLag    = "lag"    // delay of one change on its way to a replica
+	WhatTorn   = "torn"   // how many bytes that were not fsynced survive a power cut
+	WhatEvict  = "evict"  // which key a full memory evicts
+	WhatMember = "member" // which key or member a command such as RANDOMKEY or SPOP chooses
+	WhatPCT    = "pct"    // priorities and change points of the strategy PCT
 )
 
 // wide is the n of choices that represent real numbers.

@@ -26,10 +26,6 @@ type Options struct {
 	Late      float64       // probability that a request is held back, so that later ones overtake it,
 	LateBy    time.Duration // the longest time for which it is held back; 0: 1 s
 	Fsync     time.Duration // duration of an fsync on a good disk; 0: 500 µs
-
-	// Scripts turns a Lua script into a function that masters run, if there is no Go version of
-	// the script. Its error becomes the reply to the script. Nil: masters do not run Lua.
-	Scripts func(text string) (Script, error)
 }
 
 // Latency is the range of travel times of messages: uniformly from Min to Max, except for a
@@ -63,10 +59,11 @@ type Cluster struct {
 	options  Options
 	masters  []*Master
 	links    map[string][]*Link
-	scripts  map[string]Script // scripts from Options.Scripts, by SHA-1
 	closed   bool
 	observer func(master int, x cluster.Executed) // nil: there is none
-	steady   bool                                 // the network does not lose, duplicate or hold back messages
+
+	unmodelled func(master, what string) // nil: nobody wants to know
+	steady     bool                      // the network does not lose, duplicate or hold back messages
 }
 
 // New makes masters that are up.
@@ -77,7 +74,7 @@ func New(w *World, cfg cluster.Config, opt Options) *Cluster {
 	if cfg.Persistence == "" {
 		cfg.Persistence = cluster.None
 	}
-	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}, scripts: map[string]Script{}}
+	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}}
 	c.steady = c.options.Loss <= 0 && c.options.Duplicate <= 0 && c.options.Late <= 0
 	for i := range cfg.Masters {
 		c.masters = append(c.masters, newMaster(c, i))

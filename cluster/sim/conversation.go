@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"lockpick/redlock/protocol"
+
+	"lockpick/cluster/keyspace"
 )
 
 // Masters is one client's access to the masters: a pool of connections to each. The commands of
@@ -313,16 +315,16 @@ func (a *ask) count(co *coroutine, v *protocol.Vote) (more bool) {
 }
 
 // number parses a reply as redlock does: OK is 1, nil is 0.
-func (r *reply) number(master string) (int64, error) {
+func number(r *keyspace.Reply, master string) (int64, error) {
 	switch {
-	case r.kind == replyInt:
-		return r.n, nil
-	case r.kind == replyStatus && r.text == "OK", r.kind == replyBulk && r.text == "OK":
+	case r.Kind == keyspace.ReplyInt:
+		return r.N, nil
+	case r.Kind == keyspace.ReplyStatus && r.Text == "OK", r.Kind == keyspace.ReplyBulk && r.Text == "OK":
 		return 1, nil
-	case r.kind == replyNil:
+	case r.Kind == keyspace.ReplyNil:
 		return 0, nil
-	case r.kind == replyError:
-		return 0, fmt.Errorf("%s: %s", master, r.text)
+	case r.Kind == keyspace.ReplyError:
+		return 0, fmt.Errorf("%s: %s", master, r.Text)
 	}
 	return 0, fmt.Errorf("%s: unexpected reply %v", master, r)
 }

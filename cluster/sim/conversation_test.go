@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/lua"
 	"lockpick/redlock/protocol"
 )
 
@@ -131,7 +132,7 @@ func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
 
 func TestAScriptIsSentByItsTextWhereTheServerIsNew(t *testing.T) {
 	text := protocol.CompareAndDelete.Text
-	release := protocol.Command{Kind: protocol.Release, Script: &protocol.Script{Text: text, SHA: sha(text)}, Keys: []string{"k"}, Args: []any{"t"}}
+	release := protocol.Command{Kind: protocol.Release, Script: &protocol.Script{Text: text, SHA: lua.SHA(text)}, Keys: []string{"k"}, Args: []any{"t"}}
 	on(t, cluster.Config{Persistence: cluster.Always}, Options{}, func(b *bench) {
 		b.do("set", "k", "t")
 		b.restart(b.m.Kill)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 // disk holds the data of a master in three stages of durability:
@@ -26,7 +27,7 @@ type disk struct {
 	broken  bool // a write has failed: the server refuses further writes
 
 	counts  cluster.DiskCounts
-	base    map[string]value
+	base    map[string]keyspace.Value
 	log     []change // the append-only file
 	written int
 	tidied  int // number of changes in the log after its last tidy
@@ -34,7 +35,7 @@ type disk struct {
 	event    event // the next fsync or snapshot, or its end
 	syncing  bool  // an fsync or a snapshot is in progress
 	upTo     int   // the position in log up to which the fsync works
-	snapshot map[string]value
+	snapshot map[string]keyspace.Value
 	last     int64 // s on the master's clock: the last fsync or snapshot
 	dirty    int   // number of changes since the last snapshot
 	seen     int   // number of these changes when the snapshot in progress began
@@ -44,8 +45,10 @@ type disk struct {
 // change is one entry of an append-only file.
 type change struct {
 	key  string
-	v    value
+	v    keyspace.Value
 	gone bool
+
+	first bool // it is the first change of a step
 }
 
 // snapshots are the save points of Redis's default configuration: a number of seconds, and the
@@ -59,7 +62,7 @@ var snapshots = []struct {
 const snapshotTime = 10 * time.Millisecond
 
 func (d *disk) init(m *Master, kind cluster.Persistence) {
-	d.m, d.kind, d.base = m, kind, map[string]value{}
+	d.m, d.kind, d.base = m, kind, map[string]keyspace.Value{}
 	d.event.do = d
 	d.appends = kind == cluster.Everysec || kind == cluster.Always
 }
@@ -70,10 +73,10 @@ func (d *disk) unix() int64 { return d.m.wall.read(d.m.world.now) / second }
 func (d *disk) fsyncTime() time.Duration { return d.m.cluster.options.Fsync + d.fault.FsyncDelay }
 
 // note records a change.
-func (d *disk) note(key string, v value, gone bool) {
+func (d *disk) note(c change) {
 	switch {
 	case d.appends:
-		d.log = append(d.log, change{key, v, gone})
+		d.log = append(d.log, c)
 	case d.kind == cluster.RDB:
 		d.dirty++
 		for _, s := range snapshots {
@@ -146,7 +149,7 @@ func (d *disk) fsynced() {
 	}
 }
 
-func apply(keys map[string]value, c change) {
+func apply(keys map[string]keyspace.Value, c change) {
 	if c.gone {
 		delete(keys, c.key)
 	} else {
@@ -154,21 +157,29 @@ func apply(keys map[string]value, c change) {
 	}
 }
 
-// tidy prevents a log that is never fsynced from growing forever: it keeps only the last
-// change of each key.
+// tidy prevents a log that is never fsynced from growing forever: the older half of its steps
+// becomes one, which has only the last change of each key.
 func (d *disk) tidy() {
 	if len(d.log) < 4096 || len(d.log) < 2*d.tidied || d.written < len(d.log) {
 		return
 	}
+	half := len(d.log) / 2
+	for half < len(d.log) && !d.log[half].first {
+		half++
+	}
 	last := map[string]int{}
-	for i, c := range d.log {
+	for i, c := range d.log[:half] {
 		last[c.key] = i
 	}
 	kept := d.log[:0]
 	for i, c := range d.log {
-		if last[c.key] == i {
-			kept = append(kept, c)
+		if i < half {
+			if last[c.key] != i {
+				continue
+			}
+			c.first = len(kept) == 0
 		}
+		kept = append(kept, c)
 	}
 	clear(d.log[len(kept):])
 	d.log, d.written, d.tidied = kept, len(kept), len(kept)
@@ -222,7 +233,7 @@ func (d *disk) fire() {
 	d.last = d.unix()
 	took := d.fsyncTime()
 	if d.kind == cluster.RDB {
-		d.snapshot, d.seen = d.m.store.all(), d.dirty
+		d.snapshot, d.seen = d.m.store.All(), d.dirty
 		took += snapshotTime
 	} else {
 		if !d.fault.Full {
@@ -255,7 +266,7 @@ func (d *disk) complete() {
 }
 
 // whole puts a snapshot into the log, as written but not fsynced.
-func (d *disk) whole(keys map[string]value) {
+func (d *disk) whole(keys map[string]keyspace.Value) {
 	d.log = d.log[:0]
 	for _, key := range slices.Sorted(maps.Keys(d.base)) {
 		if _, kept := keys[key]; !kept {
@@ -264,6 +275,9 @@ func (d *disk) whole(keys map[string]value) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		d.log = append(d.log, change{key: key, v: keys[key]})
+	}
+	for i := range d.log {
+		d.log[i].first = i == 0
 	}
 	d.written = len(d.log)
 }
@@ -299,9 +313,9 @@ func (d *disk) save() error {
 	case d.kind == cluster.RDB:
 		d.fsynced()
 		if d.fault.FsyncLies {
-			d.whole(d.m.store.all())
+			d.whole(d.m.store.All())
 		} else {
-			d.base, d.log, d.written = d.m.store.all(), nil, 0
+			d.base, d.log, d.written = d.m.store.All(), nil, 0
 		}
 	default:
 		d.written = len(d.log)
@@ -311,10 +325,10 @@ func (d *disk) save() error {
 }
 
 // load returns the keys with which a server starts.
-func (d *disk) load() map[string]value {
+func (d *disk) load() map[string]keyspace.Value {
 	d.last = d.unix()
 	d.put = 0
-	keys := map[string]value{}
+	keys := map[string]keyspace.Value{}
 	if d.kind == cluster.None {
 		return keys
 	}
@@ -327,7 +341,7 @@ func (d *disk) load() map[string]value {
 	if d.kind == cluster.RDB { // expired keys of an append-only file are loaded, and expire when they are accessed
 		now := floor(d.m.wall.read(d.m.world.now))
 		for key, v := range keys {
-			if v.expires < now {
+			if v.Expires < now {
 				delete(keys, key)
 			}
 		}
@@ -336,7 +350,7 @@ func (d *disk) load() map[string]value {
 }
 
 // replace makes the disk that of a replica with these keys.
-func (d *disk) replace(keys map[string]value) {
+func (d *disk) replace(keys map[string]keyspace.Value) {
 	d.log, d.written = nil, 0
 	if d.kind != cluster.None {
 		d.base = cloneKeys(keys)
@@ -348,10 +362,10 @@ func (d *disk) cut(p cluster.Power) cluster.Cut {
 	var cut cluster.Cut
 	keep := 0
 	if p.Torn && len(d.log) > 0 && !p.Strict {
-		keep = d.m.world.choices.Intn(len(d.log)+1, WhatTorn)
+		keep = d.tear()
 	}
 	for _, c := range d.log[keep:] {
-		cut.Bytes += c.v.size(c.key)
+		cut.Bytes += c.v.Size(c.key)
 	}
 	for _, c := range d.log[:keep] {
 		apply(d.base, c)
@@ -366,9 +380,22 @@ func (d *disk) cut(p cluster.Power) cluster.Cut {
 		if len(d.base) > 0 || cut.Bytes > 0 {
 			cut.Names = 4
 		}
-		d.base = map[string]value{}
+		d.base = map[string]keyspace.Value{}
 	}
 	return cut
+}
+
+// tear draws how many changes that were not fsynced survive. A step survives as a whole or not at
+// all: Redis drops a transaction at the end of a file that is not complete.
+func (d *disk) tear() int {
+	var ends []int // positions in log at which a step begins, or the log ends
+	for i := range d.log {
+		if d.log[i].first || i == 0 {
+			ends = append(ends, i)
+		}
+	}
+	ends = append(ends, len(d.log))
+	return ends[d.m.world.choices.Intn(len(ends), WhatTorn)]
 }
 
 // String counts the changes at each stage, for debugging.

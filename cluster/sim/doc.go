@@ -35,9 +35,8 @@
 // after the loop. It may derive contexts with the standard library (WithCancel, WithValue,
 // WithoutCancel), except those with a timeout, which would end by the real clock.
 //
-// The rest of the package is one master and the network. store.go and command.go are Redis
-// as far as locks need it, script.go and goscripts.go replace Lua, disk.go models the data
-// that a crash or a power cut leaves, and link.go, message.go and conversation.go are the
-// network and a client's connection pool. docs/simulator.md describes the limits of the
-// model, and how it was compared with real masters.
+// The rest of the package is one master and the network. Packages keyspace and lua are Redis as
+// far as locks need it, disk.go models the data that a crash or a power cut leaves, and link.go,
+// message.go and conversation.go are the network and a client's connection pool.
+// docs/simulator.md describes the limits of the model, and how it was compared with real masters.
 package sim

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 	"lockpick/cluster/process"
 	"lockpick/internal/waittest"
 )
@@ -90,12 +92,29 @@ func show(v any) string {
 type simulatedServer struct{ *Master }
 
 func (s simulatedServer) do(words []string) string {
-	r := s.db().execute(words[0], words[1:])
+	s.admit()
+	r := s.execute(words[0], words[1:])
 	s.pass(s.settle())
-	if r.kind == replyError {
-		return "(error) " + r.text
+	return spell(&r)
+}
+
+// spell formats a simulated reply as show formats a real one.
+func spell(r *keyspace.Reply) string {
+	switch r.Kind {
+	case keyspace.ReplyError:
+		return "(error) " + r.Text
+	case keyspace.ReplyInt:
+		return fmt.Sprintf("(integer) %d", r.N)
+	case keyspace.ReplyNil, keyspace.ReplyNilArray:
+		return "(nil)"
+	case keyspace.ReplyArray, keyspace.ReplyMap, keyspace.ReplyPairs:
+		var items []string
+		for i := range r.Items {
+			items = append(items, spell(&r.Items[i]))
+		}
+		return "[" + strings.Join(items, " ") + "]"
 	}
-	return show(r.value())
+	return strconv.Quote(r.Text)
 }
 
 // frozen is a clock that stands still, so that both servers see the same time.
@@ -123,45 +142,6 @@ func realMaster(t *testing.T, p cluster.Persistence) realServer {
 	client := redis.NewClient(&redis.Options{Addr: link.Addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: 1})
 	t.Cleanup(func() { client.Close() })
 	return realServer{c.Masters()[0], client}
-}
-
-var (
-	keys   = rapid.SampledFrom([]string{"a", "b", "c"})
-	tokens = rapid.SampledFrom([]string{"t1", "t2", "7", "-3", "9223372036854775807", "x y"})
-	spans  = rapid.SampledFrom([]string{"1", "2", "50", "1000", "2500", "0", "-5", "nonsense", "9223372036854775807"})
-	texts  = rapid.SampledFrom(luaTexts())
-)
-
-// luaTexts are the scripts that have Go versions.
-func luaTexts() []string {
-	var all []string
-	for _, s := range redlockScripts {
-		all = append(all, s.script.Text)
-	}
-	return all
-}
-
-// words draws a command that locks could send, right or wrong.
-func words(t *rapid.T) []string {
-	key, token, span := keys.Draw(t, "key"), tokens.Draw(t, "token"), spans.Draw(t, "span")
-	options := rapid.SampledFrom([]string{"", "NX", "PX " + span, "NX PX " + span, "px " + span + " nx", "XX", "EX 1", "GET", "NX GET", "XX PX 50 GET", "KEEPTTL", "NX XX", "PX", "PX 5 EX 5", "wrong", "PXAT 1", "EXAT 2"})
-	script := texts.Draw(t, "script")
-	lua := []string{"2", key, key + ":fence", token, span}
-	return rapid.SampledFrom([][]string{
-		append([]string{"set", key, token}, strings.Fields(options.Draw(t, "options"))...),
-		append([]string{"SET", key, token}, "NX", "PX", "1000"),
-		append([]string{"SET", key, token}, "NX", "PX", "50"),
-		{"get", key}, {"GET", key}, {"del", key}, {"del", "a", "b"}, {"exists", "a", "b", "a"}, {"setnx", key, token},
-		{"pexpire", key, span}, {"expire", key, span}, {"pexpire", key, "50", "NX"}, {"pexpire", key, "1500", "GT"}, {"pexpire", key, "40", "LT"}, {"pexpire", key, "5", "oops"},
-		{"pttl", key}, {"ttl", key}, {"persist", key}, {"incr", key}, {"decr", key}, {"incrby", key, token},
-		{"hset", key, "f", token}, {"hset", key, "f", "1", "g", "2"}, {"hset", key, "f"}, {"hget", key, "f"}, {"hexists", key, "g"}, {"hdel", key, "f"}, {"hdel", key, "f", "g"},
-		{"hincrby", key, "f", span}, {"hincrby", key, "g", "-1"}, {"hlen", key},
-		{"setex", key, span, token}, {"psetex", key, span, token}, {"getset", key, token}, {"getdel", key}, {"mget", "a", "b", "c"}, {"mset", "a", token, "b", "1"}, {"mset", "a"},
-		{"strlen", key}, {"append", key, token}, {"type", key}, {"hmset", key, "f", "1"}, {"hmset", key, "f", "1", "g"}, {"hmget", key, "f", "g"}, {"hsetnx", key, "f", token}, {"echo", token},
-		append([]string{"evalsha", sha(script)}, lua...), append([]string{"eval", script}, lua...), {"script", "load", script},
-		{"script", "exists", sha(script)}, {"evalsha", sha("return 1"), "0"}, {"eval", script, "9", key},
-		{"ping"}, {"ping", "you"}, {"time"}, {"time", "x"}, {"wait", "0", "10"}, {"get"}, {"nosuch", "thing"},
-	}).Draw(t, "command")
 }
 
 // TestSimulatedMastersAnswerLikeReal runs random traces of commands, steps of the
@@ -236,7 +216,7 @@ func trace(p cluster.Persistence, there realServer, here simulatedServer, steps 
 		return there.freeze(base.Add(offset))
 	}
 	both := func(cmd ...string) error {
-		a, b := plain(there.do(cmd)), plain(here.do(cmd))
+		a, b := plain(cmd, there.do(cmd)), plain(cmd, here.do(cmd))
 		if a != b && !(cmd[0] == "time" && len(cmd) == 1) { // TIME differs by the years since Epoch
 			return fmt.Errorf("%q: real %s, simulated %s", cmd, a, b)
 		}
@@ -271,7 +251,7 @@ func trace(p cluster.Persistence, there realServer, here simulatedServer, steps 
 	}
 	var errs []error
 	for _, key := range []string{"a", "b", "c", "a:fence"} {
-		errs = append(errs, both("get", key), both("pttl", key))
+		errs = append(errs, both("type", key), both("get", key), both("pttl", key), both("hgetall", key), both("lrange", key, "0", "-1"), both("smembers", key), both("zrange", key, "0", "-1", "withscores"))
 	}
 	return errors.Join(errs...)
 }
@@ -287,8 +267,16 @@ func end(ctx context.Context, m cluster.Master, how string) error {
 	return err
 }
 
-// plain leaves out of an error what names the line of a script.
-func plain(reply string) string {
+// unordered are the commands whose replies have no order.
+var unordered = []string{"hgetall", "hkeys", "hvals", "smembers", "sinter", "sunion", "sdiff", "keys", "scan", "hscan", "sscan", "zscan"}
+
+// plain leaves out of a reply what names the line of a script, and the order that means nothing.
+func plain(cmd []string, reply string) string {
 	before, _, _ := strings.Cut(reply, " script: ")
+	if slices.Contains(unordered, strings.ToLower(cmd[0])) && strings.HasPrefix(reply, "[") {
+		items := strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune("[] ", r) })
+		slices.Sort(items)
+		return strings.Join(items, " ")
+	}
 	return before
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
+	"lockpick/cluster/lua"
 	"lockpick/redlock/protocol"
 )
 
@@ -33,12 +35,16 @@ type Master struct {
 
 	failures failures
 
-	store   store
-	account *account         // nil: no observer
-	scripts map[string]bool  // by SHA-1: the scripts that this start was given
-	latest  *protocol.Script // a script that was run by its hash
+	store   keyspace.Store
+	account *account               // nil: no observer
+	scripts map[string]*lua.Script // by SHA-1: the scripts that this start was given
+	latest  *protocol.Script       // a script that was run by its hash
 	disk    disk
 	evicted int64 // number of keys that this start has evicted
+
+	begun  bool      // the step that is being executed has changed a key
+	oom    bool      // the memory was full when the step began
+	script scriptRun // the script that is being executed, or was executed last
 
 	replicas []*replica // replicas that are up; a failover promotes the first one
 	held     bool       // replication to the first replica is held
@@ -63,13 +69,18 @@ func newMaster(c *Cluster, i int) *Master {
 	m.failures = failuresOf(m.name)
 	m.connections = new(int64)
 	m.wall.set(m.world.now, m.world.now, 0)
-	m.store = newStore(m.changed)
-	m.store.weighed = c.config.MaxMemory > 0
+	m.newStore()
+	m.store.Weighed = c.config.MaxMemory > 0
 	m.disk.init(m, c.config.Persistence)
 	m.turn.do = (*turn)(m)
 	m.begin(m.disk.load())
 	m.resync(c.config.Replicas)
 	return m
+}
+
+func (m *Master) newStore() {
+	m.store = keyspace.NewStore(m.changed)
+	m.store.Epoch, m.store.Intn = Epoch.UnixMilli(), func(n int) int { return m.world.choices.Intn(n, WhatMember) }
 }
 
 // Name returns m1, m2, …
@@ -251,18 +262,18 @@ func (m *Master) Start(ctx context.Context) error {
 }
 
 // begin starts a server with keys.
-func (m *Master) begin(keys map[string]value) {
+func (m *Master) begin(keys map[string]keyspace.Value) {
 	m.run++
 	m.runID = m.newRunID()
-	m.scripts, m.latest, m.listeners, m.touches = map[string]bool{}, nil, nil, nil
+	m.scripts, m.latest, m.listeners, m.touches = map[string]*lua.Script{}, nil, nil, nil
 	m.evicted = 0
 	m.state = cluster.Up
 	if m.account == nil {
-		m.store.load(keys)
+		m.store.Load(keys)
 		return
 	}
-	before := m.store.all()
-	m.store.load(keys)
+	before := m.store.All()
+	m.store.Load(keys)
 	m.account.replaced(before)
 }
 
@@ -297,19 +308,18 @@ func (m *Master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, 
 }
 
 func (m *Master) snapshot(keys []string) cluster.Snapshot {
-	db := m.db()
 	look := cluster.Snapshot{
-		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: Epoch.Add(time.Duration(db.clock())), Evicted: m.evicted, Disk: m.disk.counts,
+		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: Epoch.Add(time.Duration(m.clock())), Evicted: m.evicted, Disk: m.disk.counts,
 	}
 	for _, key := range keys {
-		v, ok := m.store.get(key, db.now)
+		v, ok := m.store.Get(key, m.now())
 		switch {
-		case ok && v.hash != nil:
+		case ok && v.Parts != nil:
 			look.Other = true
 		case ok:
-			look.Keys[key] = v.text
-			if v.expires != never {
-				look.Expires[key] = Epoch.Add(time.Duration(v.expires) * time.Millisecond)
+			look.Keys[key] = v.Text
+			if v.Expires != keyspace.Never {
+				look.Expires[key] = Epoch.Add(time.Duration(v.Expires) * time.Millisecond)
 			}
 		}
 	}
@@ -342,7 +352,8 @@ const sweepEvery = 100 * time.Millisecond
 // back.
 func (m *Master) tidy() {
 	if m.state == cluster.Up {
-		m.store.sweep((m.wall.read(m.world.now) - int64(sweepEvery)) / int64(time.Millisecond))
+		m.begun = false
+		m.store.Sweep((m.wall.read(m.world.now) - int64(sweepEvery)) / int64(time.Millisecond))
 	}
 }
 

@@ -194,8 +194,8 @@ func TestAFullMemoryEvictsOrRefuses(t *testing.T) {
 		b.ok(b.m.FillMemory(ctx, 64<<20))
 		b.want("k", "", "after 64 MB of junk")
 		b.ok(b.m.DrainMemory(ctx))
-		if n := len(b.m.store.pairs); n > 0 || b.m.store.bytes != 0 {
-			t.Errorf("%d keys, %d bytes are left", n, b.m.store.bytes)
+		if n := b.m.store.Len(); n > 0 || b.m.store.Bytes != 0 {
+			t.Errorf("%d keys, %d bytes are left", n, b.m.store.Bytes)
 		}
 	})
 	on(t, cluster.Config{MaxMemory: 4 << 20}, Options{}, func(b *bench) {

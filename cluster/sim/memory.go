@@ -3,12 +3,14 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 const (
@@ -22,7 +24,7 @@ var filler = strings.Repeat("x", fillerSize)
 
 // used returns approximately how many bytes of memory are in use. It is only correct if there
 // is a limit.
-func (m *Master) used() int64 { return bareMemory + m.store.bytes }
+func (m *Master) used() int64 { return bareMemory + m.store.Bytes }
 
 // full reports whether the master accepts no more keys.
 func (m *Master) full() bool {
@@ -38,16 +40,20 @@ func (m *Master) evict() {
 	if !all && !strings.HasPrefix(policy, "volatile-") {
 		return
 	}
-	names := m.store.names()
+	names := m.store.Names()
 	if !all {
-		names = slices.DeleteFunc(names, func(key string) bool { return m.store.pairs[m.store.find(key)].expires == never })
+		names = slices.DeleteFunc(names, func(key string) bool {
+			v, _ := m.store.Get(key, math.MinInt64)
+			return v.Expires == keyspace.Never
+		})
 	}
 	for m.full() && len(names) > 0 {
 		i := m.world.choices.Intn(len(names), WhatEvict)
-		m.store.drop(names[i], cluster.Evicted)
+		m.store.Drop(names[i], cluster.Evicted)
 		names = slices.Delete(names, i, i+1)
 		m.evicted++
 	}
+	m.begun = false
 }
 
 // FillMemory writes junk, as the real drivers do.
@@ -66,8 +72,8 @@ func (m *Master) FillMemory(ctx context.Context, bytes int64) error {
 				return fmt.Errorf("nothing was evicted by %d bytes of junk: set a limit of memory", written)
 			}
 			m.fillers++
-			db := m.db()
-			if r := db.execute("set", []string{cluster.FillerPrefix + strconv.Itoa(m.fillers), filler}); r.kind == replyError {
+			m.admit()
+			if r := m.execute("set", []string{cluster.FillerPrefix + strconv.Itoa(m.fillers), filler}); r.Kind == keyspace.ReplyError {
 				return nil // the master's memory is full
 			}
 			m.pass(fillerTime + m.settle())
@@ -85,9 +91,9 @@ func (m *Master) DrainMemory(ctx context.Context) error {
 		case cluster.Down:
 			return cluster.ErrDown
 		}
-		for _, key := range m.store.names() {
+		for _, key := range m.store.Names() {
 			if strings.HasPrefix(key, cluster.FillerPrefix) {
-				m.store.drop(key, cluster.Deleted)
+				m.store.Drop(key, cluster.Deleted)
 			}
 		}
 		m.settle()

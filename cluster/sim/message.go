@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 // stage is the progress of a command on its way to a master and back.
@@ -30,21 +31,21 @@ type message struct {
 	place  int32 // its index in ask.unanswers
 	stage  stage
 
-	voted   bool     // its vote was cast, and the client no longer waits for it
-	travels bool     // a part of it is in the network or at the master
-	extra   bool     // a duplicate: the client does not wait for it
-	byText  bool     // the master did not know its script by its hash
-	waits   bool     // it waits in the link for a fault to end
-	held    bool     // counted as held
-	delayed bool     // counted as delayed
-	reset   bool     // its connection was reset
-	timed   bool     // it has a timer of its own
-	reply   reply    // set from the stage replying on
-	err     error    // set in the stage failing
-	came    int64    // true time at which it reached the link, if that has a fault
-	leaves  int64    // true time at which the reply leaves its master, if it waits for a disk or a replica
-	timer   timer    // timer of its own, if it had to wait for its turn
-	_       [32]byte // keeps fields that are used together in one line of the processor's cache: a message has six lines
+	voted   bool           // its vote was cast, and the client no longer waits for it
+	travels bool           // a part of it is in the network or at the master
+	extra   bool           // a duplicate: the client does not wait for it
+	byText  bool           // the master did not know its script by its hash
+	waits   bool           // it waits in the link for a fault to end
+	held    bool           // counted as held
+	delayed bool           // counted as delayed
+	reset   bool           // its connection was reset
+	timed   bool           // it has a timer of its own
+	reply   keyspace.Reply // set from the stage replying on
+	err     error          // set in the stage failing
+	came    int64          // true time at which it reached the link, if that has a fault
+	leaves  int64          // true time at which the reply leaves its master, if it waits for a disk or a replica
+	timer   timer          // timer of its own, if it had to wait for its turn
+	_       [32]byte       // keeps fields that are used together in one line of the processor's cache: a message has six lines
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
@@ -69,7 +70,7 @@ func (m *message) release() {
 	}
 	w.queue.cancel(&m.event)
 	m.conn, m.after, m.err = nil, nil, nil
-	m.reply = reply{}
+	m.reply = keyspace.Reply{}
 	m.stage = greeting
 	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset, m.timed = false, false, false, false, false, false, false, false
 	w.messages.put(m)
@@ -153,7 +154,7 @@ func (m *message) size() int64 {
 	case greeted:
 		return 128
 	}
-	return m.reply.size()
+	return m.reply.Size()
 }
 
 // fire moves the message to its next stage.
@@ -173,7 +174,7 @@ func (m *message) fire() {
 }
 
 // answer sends the master's reply after the time d.
-func (m *message) answer(r reply, d time.Duration) {
+func (m *message) answer(r keyspace.Reply, d time.Duration) {
 	if m.extra {
 		m.vanish()
 		return
@@ -207,7 +208,7 @@ func (m *message) broken() {
 		m.err = &m.link.master.failures.refused
 	}
 	m.stage, m.leaves = replying, 0
-	m.reply = reply{}
+	m.reply = keyspace.Reply{}
 	m.link.world.after(m.link.cluster.latency(), &m.event)
 }
 
@@ -227,7 +228,7 @@ func (m *message) arrive() {
 	case m.stage == greeted:
 		m.stage = asking
 		m.send()
-	case m.reply.kind == replyError && m.reply.text == noScript && m.ask.request.script != nil && !m.byText:
+	case m.reply.Kind == keyspace.ReplyError && m.reply.Text == noScript && m.ask.request.script != nil && !m.byText:
 		m.byText, m.stage = true, asking
 		m.send()
 	default:
@@ -281,7 +282,7 @@ func (m *message) vote(err error) {
 	}
 	var n int64
 	if err == nil {
-		n, err = m.reply.number(l.master.name)
+		n, err = number(&m.reply, l.master.name)
 	}
 	master, took := int(m.master), time.Duration(l.client.clock.read(l.world.now)-m.began)
 	next := m.after

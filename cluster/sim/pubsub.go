@@ -1,9 +1,10 @@
 package sim
 
 import (
-	"path"
 	"slices"
 	"strings"
+
+	"lockpick/cluster/keyspace"
 )
 
 // deliver sends a message to all subscribers, and returns their number. Connections of
@@ -13,12 +14,12 @@ func (m *Master) deliver(channel, text string) (n int64) {
 		s := &x.session
 		sent := n
 		if s.listens[channel] {
-			s.write(reply{kind: replyPush, items: []reply{bulkReply("message"), bulkReply(channel), bulkReply(text)}})
+			s.write(keyspace.Reply{Kind: keyspace.ReplyPush, Items: []keyspace.Reply{keyspace.Bulk("message"), keyspace.Bulk(channel), keyspace.Bulk(text)}})
 			n++
 		}
 		for pattern := range s.patterns {
-			if matches(pattern, channel) {
-				s.write(reply{kind: replyPush, items: []reply{bulkReply("pmessage"), bulkReply(pattern), bulkReply(channel), bulkReply(text)}})
+			if keyspace.Matches(pattern, channel) {
+				s.write(keyspace.Reply{Kind: keyspace.ReplyPush, Items: []keyspace.Reply{keyspace.Bulk("pmessage"), keyspace.Bulk(pattern), keyspace.Bulk(channel), keyspace.Bulk(text)}})
 				n++
 			}
 		}
@@ -39,46 +40,40 @@ func (m *Master) subscribers(channel string) (n int64) {
 	return n
 }
 
-// matches implements Redis's glob, as far as path.Match supports it: * also matches
-// slashes.
-func matches(pattern, s string) bool {
-	slash := strings.NewReplacer("/", "\x00")
-	ok, err := path.Match(slash.Replace(pattern), slash.Replace(s))
-	return ok && err == nil
+func publish(m *Master, args []string) keyspace.Reply {
+	return keyspace.Int(m.deliver(args[0], args[1]))
 }
 
-func publish(db DB, args []string) reply { return intReply(db.m.deliver(args[0], args[1])) }
-
-func pubsub(db DB, args []string) reply {
+func pubsub(m *Master, args []string) keyspace.Reply {
 	switch strings.ToLower(args[0]) {
 	case "numsub":
-		r := reply{kind: replyArray}
+		r := keyspace.Reply{Kind: keyspace.ReplyArray}
 		for _, channel := range args[1:] {
-			r.items = append(r.items, bulkReply(channel), intReply(db.m.subscribers(channel)))
+			r.Items = append(r.Items, keyspace.Bulk(channel), keyspace.Int(m.subscribers(channel)))
 		}
 		return r
 	case "numpat":
 		all := map[string]bool{}
-		for _, x := range db.m.listeners {
+		for _, x := range m.listeners {
 			for p := range x.session.patterns {
 				all[p] = true
 			}
 		}
-		return intReply(int64(len(all)))
+		return keyspace.Int(int64(len(all)))
 	case "channels":
 		all := map[string]bool{}
-		for _, x := range db.m.listeners {
+		for _, x := range m.listeners {
 			for c := range x.session.listens {
-				if len(args) < 2 || matches(args[1], c) {
+				if len(args) < 2 || keyspace.Matches(args[1], c) {
 					all[c] = true
 				}
 			}
 		}
-		r := reply{kind: replyArray}
+		r := keyspace.Reply{Kind: keyspace.ReplyArray}
 		for c := range all {
-			r.items = append(r.items, bulkReply(c))
+			r.Items = append(r.Items, keyspace.Bulk(c))
 		}
 		return r
 	}
-	return errorReply("ERR unknown subcommand or wrong number of arguments for '" + args[0] + "'. Try PUBSUB HELP.")
+	return m.unknownSubcommand("pubsub", args)
 }

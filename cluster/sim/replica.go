@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
 
 // replica is the state of one of a master's replicas. It is not a server until it is promoted.
 type replica struct {
-	keys    map[string]value
+	keys    map[string]keyspace.Value
 	pending []shipment // changes on their way to it, in order
 	latest  int64      // arrival of the last change
 	held    bool       // no changes arrive
@@ -29,15 +30,17 @@ type shipment struct {
 func (m *Master) resync(up int) {
 	m.replicas = m.replicas[:0]
 	for range up {
-		m.replicas = append(m.replicas, &replica{keys: m.store.all(), latest: m.world.now})
+		m.replicas = append(m.replicas, &replica{keys: m.store.All(), latest: m.world.now})
 	}
 }
 
-// ship sends a change to the replicas.
+// ship sends a change to the replicas. All changes of a step arrive at the same time.
 func (m *Master) ship(c change) {
 	for _, r := range m.replicas {
 		r.catchUp(m.world.now)
-		r.latest = max(m.world.now+m.lag(), r.latest+int64(cluster.ShipChange))
+		if c.first {
+			r.latest = max(m.world.now+m.lag(), r.latest+int64(cluster.ShipChange))
+		}
 		r.pending = append(r.pending, shipment{c, r.latest})
 	}
 }
@@ -46,7 +49,7 @@ func (m *Master) lag() int64 {
 	return int64(cluster.Lag(float64(m.world.choices.Intn(1<<30, WhatLag)) / (1 << 30)))
 }
 
-// catchUp applies the changes that have arrived.
+// catchUp applies the changes that have arrived: all of a step, or none.
 func (r *replica) catchUp(now int64) {
 	n := 0
 	for n < len(r.pending) && !r.held && r.pending[n].due <= now {
@@ -82,27 +85,27 @@ func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 
 // wait implements the command WAIT: it replies with the number of replicas that have
 // everything, as soon as there are enough, otherwise at its timeout.
-func wait(db DB, args []string) reply {
-	want, err := canonical(args[0])
-	if err != nil {
-		return errorReply(notInteger)
+func wait(m *Master, args []string) keyspace.Reply {
+	want, ok := keyspace.Integer(args[0])
+	if !ok {
+		return keyspace.Error(notInteger)
 	}
-	timeout, err := canonical(args[1])
+	timeout, ok := keyspace.Integer(args[1])
 	switch {
-	case err != nil:
-		return errorReply("ERR timeout is not an integer or out of range")
+	case !ok:
+		return keyspace.Error("ERR timeout is not an integer or out of range")
 	case timeout < 0:
-		return errorReply("ERR timeout is negative")
+		return keyspace.Error("ERR timeout is negative")
 	}
-	now := db.m.world.now
+	now := m.world.now
 	until := now + timeout*int64(time.Millisecond)
 	if timeout == 0 {
-		until = never
+		until = keyspace.Never
 	}
-	n, at := db.m.acknowledged(want, until)
-	r := intReply(n)
-	if r.later = time.Duration(at - now); at == never {
-		r.later = -1
+	n, at := m.acknowledged(want, until)
+	r := keyspace.Int(n)
+	if r.Later = time.Duration(at - now); at == keyspace.Never {
+		r.Later = -1
 	}
 	return r
 }
@@ -127,7 +130,9 @@ func (m *Master) hold(held bool) {
 	r.catchUp(m.world.now)
 	if r.held && !held {
 		for i := range r.pending {
-			r.latest = max(m.world.now+m.lag(), r.latest)
+			if r.pending[i].first {
+				r.latest = max(m.world.now+m.lag(), r.latest)
+			}
 			r.pending[i].due = r.latest
 		}
 	}
@@ -173,13 +178,13 @@ func (m *Master) splitBrain(clients []string) {
 		cluster: m.cluster, world: m.world, name: m.name, number: m.number, state: m.state, run: m.run, runID: m.runID,
 		wall: m.wall, failures: m.failures, scripts: m.scripts, latest: m.latest, connections: m.connections,
 	}
-	old.store = newStore(old.changed)
+	old.newStore()
 	old.disk.init(old, cluster.None)
-	old.store.load(m.store.all())
+	old.store.Load(m.store.All())
 	old.turn.do = (*turn)(old)
 	if m.account != nil {
 		old.account = &account{master: old}
-		old.store.watch = old.account.note
+		old.store.Watch = old.account.note
 	}
 	m.apart = old
 	for _, c := range clients {

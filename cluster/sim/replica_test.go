@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 // TestFailoverLosesWhatIsOnItsWay: what was written just before is mostly not on the replica
@@ -36,25 +37,31 @@ func TestFailoverLosesWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
+// put stores a key in a step of its own.
+func (b *bench) put(key, text string) {
+	b.m.store.Put(key, keyspace.Value{Text: text, Expires: keyspace.Never})
+	b.m.settle()
+}
+
 // TestLagGrowsWithLoad: changes do not overtake each other, so after a burst the last one
 // arrives later than a single one does.
 func TestLagGrowsWithLoad(t *testing.T) {
 	on(t, cluster.Config{Replicas: 2}, Options{}, func(b *bench) {
 		b.sleep(time.Second)
-		n, at := b.m.acknowledged(2, never)
+		n, at := b.m.acknowledged(2, keyspace.Never)
 		if n != 2 || at != b.w.now {
 			t.Errorf("without a write %d replicas acknowledge after %v", n, time.Duration(at-b.w.now))
 		}
 		one, burst := time.Duration(0), time.Duration(0)
 		for range 20 {
-			b.m.store.put("k", value{text: "t", expires: never})
-			_, at = b.m.acknowledged(2, never)
+			b.put("k", "t")
+			_, at = b.m.acknowledged(2, keyspace.Never)
 			one += time.Duration(at - b.w.now)
 			b.sleep(time.Second)
 			for range 1000 {
-				b.m.store.put("k", value{text: "t", expires: never})
+				b.put("k", "t")
 			}
-			_, at = b.m.acknowledged(2, never)
+			_, at = b.m.acknowledged(2, keyspace.Never)
 			burst += time.Duration(at - b.w.now)
 			b.sleep(time.Second)
 		}
@@ -69,14 +76,14 @@ func TestLagGrowsWithLoad(t *testing.T) {
 func TestWaitWaitsForReplicas(t *testing.T) {
 	ctx := context.Background()
 	on(t, cluster.Config{Replicas: 2}, Options{}, func(b *bench) {
-		b.m.store.put("k", value{text: "t", expires: never})
-		_, first := b.m.acknowledged(1, never)
-		_, second := b.m.acknowledged(2, never)
+		b.put("k", "t")
+		_, first := b.m.acknowledged(1, keyspace.Never)
+		_, second := b.m.acknowledged(2, keyspace.Never)
 		if first > second || first <= b.w.now {
 			t.Errorf("one replica has it at %d, two have it at %d, now it is %d", first, second, b.w.now)
 		}
 		b.ok(b.m.HoldReplication(ctx, true))
-		b.m.store.put("k", value{text: "u", expires: never})
+		b.put("k", "u")
 		until := b.w.now + int64(time.Second)
 		if n, at := b.m.acknowledged(2, until); n != 1 || at != until {
 			t.Errorf("with one of two held %d acknowledge after %v", n, time.Duration(at-b.w.now))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"lockpick/cluster/lua"
 	"lockpick/redlock/protocol"
 )
 
@@ -14,10 +15,10 @@ type request struct {
 	args     []string
 	script   *protocol.Script // instead of name: EVALSHA, and EVAL on masters that do not know the script
 	keys     []string         // keys of the script
-	goScript Script           // Go version of the script; nil: there is none
+	compiled *lua.Script      // nil: Redis refuses to compile it
+	refused  error            // why it does
 	plain    *command         // the command with that name; nil: there is none
 	ttl      int64            // ms, if the command is SET key token NX PX ttl; otherwise 0
-	gives    bool             // the script is the one that releases locks
 	size     int64            // length of the encoded command in bytes
 
 	room  [8]string // memory for args
@@ -29,8 +30,8 @@ type request struct {
 // ones will need them, too.
 type known struct {
 	script   *protocol.Script
-	goScript Script
-	gives    bool
+	compiled *lua.Script
+	refused  error
 	name     string
 	command  *command
 	number   int64
@@ -88,9 +89,10 @@ func (r *request) readShort(cmd *protocol.Command) {
 func (r *request) runs(s *protocol.Script) {
 	k := &r.known
 	if k.script != s {
-		k.script, k.goScript, k.gives = s, goScript(s.SHA), s.SHA == protocol.CompareAndDelete.SHA
+		k.script = s
+		k.compiled, k.refused = lua.Compile(s.Text)
 	}
-	r.goScript, r.gives = k.goScript, k.gives && len(r.keys) == 1 && len(r.args) == 1
+	r.compiled, r.refused = k.compiled, k.refused
 }
 
 func (k *known) named(name string) *command {

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 // Search explores the runs of a program one after the other, instead of drawing one. It
@@ -263,17 +265,17 @@ func (m *message) encode(b []byte) []byte {
 	if m.conn != nil {
 		b = append(b, bit(m.conn.run == m.link.master.run)|bit(m.conn.run == 0)<<1|bit(m.conn.poisoned)<<2|bit(m.conn.shut)<<3)
 	}
-	b = m.reply.encode(b)
+	b = encodeReply(b, &m.reply)
 	if m.err != nil {
 		b = appendText(b, m.err.Error())
 	}
 	return b
 }
 
-func (r *reply) encode(b []byte) []byte {
-	b = appendText(appendInt(appendInt(append(b, byte(r.kind)), r.n), int64(r.later)), r.text)
-	for i := range r.items {
-		b = r.items[i].encode(b)
+func encodeReply(b []byte, r *keyspace.Reply) []byte {
+	b = appendText(appendInt(appendInt(append(b, byte(r.Kind)), r.N), int64(r.Later)), r.Text)
+	for i := range r.Items {
+		b = encodeReply(b, &r.Items[i])
 	}
 	return b
 }
@@ -286,7 +288,7 @@ func (m *Master) encode(b []byte) []byte {
 	b = appendText(b, string(m.state))
 	b = appendInt(appendInt(b, m.wall.read(w.now)-w.now), m.wall.gain)
 	b = appendInt(appendInt(b, m.busy), m.evicted)
-	b = m.store.encode(b)
+	b = encodeStore(b, &m.store)
 	for _, sha := range slices.Sorted(maps.Keys(m.scripts)) {
 		b = appendText(b, sha)
 	}
@@ -309,7 +311,7 @@ func (m *Master) encode(b []byte) []byte {
 		b = appendInt(encodeKeys(b, r.keys), int64(len(r.pending)))
 		for i := range r.pending {
 			x := &r.pending[i]
-			b = x.v.encode(appendInt(append(appendText(b, x.key), bit(x.gone)), x.due-w.now))
+			b = encodeValue(appendInt(append(appendText(b, x.key), bit(x.gone)|bit(x.first)<<1), x.due-w.now), &x.v)
 		}
 	}
 	return m.disk.encode(b)
@@ -324,32 +326,44 @@ func (d *disk) encode(b []byte) []byte {
 	b = encodeKeys(b, d.snapshot)
 	b = appendInt(b, int64(len(d.log)))
 	for _, x := range d.log {
-		b = x.v.encode(append(appendText(b, x.key), bit(x.gone)))
+		b = encodeValue(append(appendText(b, x.key), bit(x.gone)|bit(x.first)<<1), &x.v)
 	}
 	return b
 }
 
-func (s *store) encode(b []byte) []byte {
-	b = appendInt(b, int64(len(s.pairs)))
-	for _, key := range s.names() {
-		b = s.pairs[s.find(key)].encode(appendText(b, key))
+func encodeStore(b []byte, s *keyspace.Store) []byte {
+	b = appendInt(b, int64(s.Len()))
+	for _, key := range s.Names() {
+		v, _ := s.Get(key, math.MinInt64)
+		b = encodeValue(appendText(b, key), &v)
 	}
 	return b
 }
 
-func encodeKeys(b []byte, keys map[string]value) []byte {
+func encodeKeys(b []byte, keys map[string]keyspace.Value) []byte {
 	b = appendInt(b, int64(len(keys)))
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		v := keys[key]
-		b = v.encode(appendText(b, key))
+		b = encodeValue(appendText(b, key), &v)
 	}
 	return b
 }
 
-func (v *value) encode(b []byte) []byte {
-	b = appendInt(appendText(b, v.text), v.expires)
-	for _, field := range slices.Sorted(maps.Keys(v.hash)) {
-		b = appendText(appendText(b, field), v.hash[field])
+func encodeValue(b []byte, v *keyspace.Value) []byte {
+	b = appendInt(appendText(b, v.Text), v.Expires)
+	p := v.Parts
+	if p == nil {
+		return b
+	}
+	b = appendText(b, p.Type)
+	for _, field := range slices.Sorted(maps.Keys(p.Fields)) {
+		b = appendText(appendText(b, field), p.Fields[field])
+	}
+	for _, x := range p.Elements {
+		b = appendText(b, x)
+	}
+	for _, member := range slices.Sorted(maps.Keys(p.Scores)) {
+		b = appendInt(appendText(b, member), int64(math.Float64bits(p.Scores[member])))
 	}
 	return b
 }

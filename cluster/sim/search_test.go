@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/lua"
 	"lockpick/redlock/protocol"
 )
 
@@ -74,9 +75,9 @@ func TestStateTellsWhatMatters(t *testing.T) {
 			_ = w.ClientRuntime("c2").Sleep(context.Background(), 20*time.Millisecond-w.Elapsed()-time.Microsecond)
 			lock(w, m, "c2", "k4")
 		}, ""),
-		"a key that is gone":     state("c1", func(w *World, m *Cluster) { plain(w, m); m.masters[0].store.drop("k2", cluster.Deleted) }, ""),
+		"a key that is gone":     state("c1", func(w *World, m *Cluster) { plain(w, m); m.masters[0].store.Drop("k2", cluster.Deleted) }, ""),
 		"connections that broke": state("c1", func(w *World, m *Cluster) { plain(w, m); m.masters[0].run++ }, ""),
-		"a script that is known": state("c1", func(w *World, m *Cluster) { plain(w, m); m.masters[0].scripts["x"] = true }, ""),
+		"a script that is known": state("c1", func(w *World, m *Cluster) { plain(w, m); m.masters[0].scripts["x"] = &lua.Script{} }, ""),
 		"a choice noted":         state("c1", func(w *World, m *Cluster) { plain(w, m); w.Note(1) }, ""),
 		"the harness":            state("c1", plain, "x"),
 	} {

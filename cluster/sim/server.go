@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
 )
 
 // incoming is an arrival at a master's host: a message, or the bytes of a stream.
@@ -59,25 +60,26 @@ func (x *message) via() *Link { return x.link }
 func (x *message) serve(m *Master) {
 	if x.stage == greeting {
 		x.conn.run = m.run
-		x.answer(okReply, 0)
+		x.answer(keyspace.OK, 0)
 		return
 	}
 	if x.conn.run != m.run { // the connection ended with an earlier start of the server
 		x.broken()
 		return
 	}
-	r := m.db().run(&x.ask.request, x.byText)
+	m.admit()
+	r := m.runRequest(&x.ask.request, x.byText)
 	if m.account != nil {
 		m.reportMessage(x)
 	}
 	if want := x.ask.cmd.Wait; want > 0 {
 		r = m.heard(r, want, x.ask.timeout)
 	}
-	wait := m.settle() + r.later
+	wait := m.settle() + r.Later
 	switch {
 	case m.state == cluster.Down: // the server could not write its changes, and has ended
 		x.broken()
-	case r.later < 0:
+	case r.Later < 0:
 		x.vanish()
 	default:
 		x.answer(r, wait)
@@ -95,22 +97,23 @@ func (m *Master) reportMessage(x *message) {
 // heard returns the reply to a command that is followed by WAIT. If too few replicas have confirmed a yes,
 // it returns an error, which comes after half of the client's timeout (on real masters after three
 // quarters).
-func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
-	if r.kind == replyError || r.kind == replyNil || r.kind == replyInt && r.n == 0 {
+func (m *Master) heard(r keyspace.Reply, want int, timeout time.Duration) keyspace.Reply {
+	if r.Kind == keyspace.ReplyError || r.Kind == keyspace.ReplyNil || r.Kind == keyspace.ReplyInt && r.N == 0 {
 		return r
 	}
 	n, at := m.acknowledged(int64(want), m.world.now+int64(timeout/2))
 	if n < int64(want) {
-		r = errorReply(fmt.Sprintf("%d of %d replicas have heard of it in time", n, want))
+		r = keyspace.Error(fmt.Sprintf("%d of %d replicas have heard of it in time", n, want))
 	}
-	r.later = time.Duration(at - m.world.now)
+	r.Later = time.Duration(at - m.world.now)
 	return r
 }
 
 // settle ends a command. It returns how long the master must wait for its disk.
 func (m *Master) settle() (wait time.Duration) {
-	if n := len(m.store.pairs); n > 64 && n > 2*m.store.swept {
-		m.store.sweep(m.db().now)
+	m.begun = false
+	if m.store.Swollen() {
+		m.store.Sweep(m.now())
 	}
 	wait = m.disk.flush()
 	if wait > 0 {
@@ -149,9 +152,11 @@ func (m *Master) forget(l *Link) {
 	}
 }
 
-func (m *Master) db() DB {
-	return DB{s: &m.store, now: floor(m.wall.read(m.world.now)), m: m}
-}
+// now returns the time of the master's wall clock in ms since Epoch.
+func (m *Master) now() int64 { return floor(m.clock()) }
+
+// keys returns the master's keys at the present time.
+func (m *Master) keys() keyspace.DB { return keyspace.At(&m.store, m.now()) }
 
 // floor converts ns to ms, rounded down as in Redis.
 func floor(ns int64) int64 {
@@ -161,37 +166,44 @@ func floor(ns int64) int64 {
 	return ns / 1_000_000
 }
 
-func (db DB) clock() int64 { return db.m.wall.read(db.m.world.now) }
+// clock returns the time of the master's wall clock in ns since Epoch.
+func (m *Master) clock() int64 { return m.wall.read(m.world.now) }
 
-// refuses returns the error with which the master refuses a command that writes, or "".
-func (db DB) refuses(name string) string {
-	if !db.m.disk.broken && !db.m.store.weighed {
-		return ""
+// admit prepares the execution of a command of a client: the master evicts keys, and decides
+// whether it has memory for the command, however many keys that will write.
+func (m *Master) admit() {
+	if !m.store.Weighed {
+		return
 	}
-	return db.m.refuses(name)
+	if m.full() {
+		m.evict()
+	}
+	m.oom = m.full()
 }
 
-func (m *Master) refuses(name string) string {
-	if m.disk.broken {
+// refuses returns the error with which the master refuses a command that writes, or "".
+func (m *Master) refuses(c *command) string {
+	switch {
+	case m.disk.broken:
 		return misconfAOF
-	}
-	if m.full() && name != "del" && name != "unlink" && name != "expire" && name != "pexpire" && name != "hdel" && name != "flushall" {
-		if m.evict(); m.full() {
-			return outOfMemory
-		}
+	case c.Grows && m.oom:
+		return outOfMemory
 	}
 	return ""
 }
 
-// changed is called with every change to the keys.
-func (m *Master) changed(key string, v value, gone bool) {
+// changed is called with every change to the keys. The changes of one step (a command, a script, a
+// transaction) belong together.
+func (m *Master) changed(key string, v keyspace.Value, gone bool) {
 	m.changes++
 	if m.touches != nil {
 		m.touches[key]++
 	}
-	m.disk.note(key, v, gone)
+	c := change{key, v, gone, !m.begun}
+	m.begun = true
+	m.disk.note(c)
 	if len(m.replicas) > 0 {
-		m.ship(change{key, v, gone})
+		m.ship(c)
 	}
 }
 
@@ -203,9 +215,9 @@ func (m *Master) touch(key string) int64 {
 	return m.touches[key]
 }
 
-func cloneKeys(keys map[string]value) map[string]value {
+func cloneKeys(keys map[string]keyspace.Value) map[string]keyspace.Value {
 	if keys == nil {
-		return map[string]value{}
+		return map[string]keyspace.Value{}
 	}
 	return maps.Clone(keys)
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lockpick/cluster/keyspace"
 )
 
 // session is the server's state of one connection.
@@ -40,7 +42,7 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 	for later == 0 && used < len(s.input) {
 		words, n, problem := parseCommand(s.input[used:])
 		if problem != "" {
-			s.write(errorReply(problem))
+			s.write(keyspace.Error(problem))
 			s.input = nil
 			return -1
 		}
@@ -52,17 +54,19 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 			continue
 		}
 		from := len(s.output)
+		m.admit()
 		r := s.answer(x, m, words)
+		m.begun = false
 		if m.account != nil {
 			x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.name, words))
 		}
-		if later = r.later; later != 0 {
+		if later = r.Later; later != 0 {
 			if later > 0 {
-				s.held = r.write(nil, s.version)
+				s.held = r.Append(nil, s.version)
 			}
 			break
 		}
-		if r.kind != replyPush {
+		if r.Kind != keyspace.ReplyPush {
 			s.write(r)
 		}
 		x.watched.reply(s.output, from)
@@ -81,55 +85,53 @@ func (s *session) unblock(watched *exchanges) {
 	s.held = nil
 }
 
-func (s *session) write(r reply) { s.output = r.write(s.output, s.version) }
+func (s *session) write(r keyspace.Reply) { s.output = r.Append(s.output, s.version) }
 
 // noReply marks a command that has sent its own replies.
-var noReply = reply{kind: replyPush}
+var noReply = keyspace.Reply{Kind: keyspace.ReplyPush}
 
 // answer executes one command of the connection. Names are compared in lower case.
-func (s *session) answer(x *Stream, m *Master, words []string) reply {
+func (s *session) answer(x *Stream, m *Master, words []string) keyspace.Reply {
 	name, args := words[0], words[1:]
-	c := commands[name]
-	if c == nil {
-		name = strings.ToLower(name)
-		c = commands[name]
-	}
+	c, name := lookUp(name)
 	own := sessionCommands[name]
-	if own != nil && (len(args) < own.min || own.max >= 0 && len(args) > own.max) {
-		s.dirty = true
-		return errorReply("ERR wrong number of arguments for '" + name + "' command")
+	var refused string
+	switch {
+	case c == nil && own == nil:
+		s.dirty = s.queueing
+		return m.unknown(words[0], args)
+	case own != nil && !(own.min <= len(args) && (own.max < 0 || len(args) <= own.max)), c != nil && !c.Accepts(len(args)):
+		s.dirty = s.queueing
+		return wrongNumber(name)
+	case c != nil && c.Writes && m.disk.broken:
+		refused = misconfAOF
+	case m.oom && (c != nil && c.Grows || s.queueing && (own == nil || !own.atOnce)):
+		refused = outOfMemory
 	}
 	switch {
+	case refused != "":
+		s.dirty = s.queueing
+		return keyspace.Error(refused)
 	case s.queueing && (own == nil || !own.atOnce):
-		if c == nil && own == nil {
-			s.dirty = true
-			return errorReply(unknownCommand(words[0], args))
-		}
-		if c != nil && (len(args) < c.min || c.max >= 0 && len(args) > c.max) {
-			s.dirty = true
-			return errorReply("ERR wrong number of arguments for '" + name + "' command")
-		}
 		s.queued = append(s.queued, words)
-		return reply{kind: replyStatus, text: "QUEUED"}
+		return keyspace.Reply{Kind: keyspace.ReplyStatus, Text: "QUEUED"}
 	case own != nil:
 		return own.do(s, x, m, name, args)
-	case c == nil:
-		return errorReply(unknownCommand(words[0], args))
 	}
-	return m.db().carryOut(c, name, args)
+	return c.do(m, args)
 }
 
 // sessionCommand is a command about the connection.
 type sessionCommand struct {
 	min, max int
 	atOnce   bool // it is also executed within a transaction
-	do       func(s *session, x *Stream, m *Master, name string, args []string) reply
+	do       func(s *session, x *Stream, m *Master, name string, args []string) keyspace.Reply
 }
 
 var sessionCommands map[string]*sessionCommand
 
 func init() {
-	ok := func(*session, *Stream, *Master, string, []string) reply { return okReply }
+	ok := func(*session, *Stream, *Master, string, []string) keyspace.Reply { return keyspace.OK }
 	sessionCommands = map[string]*sessionCommand{
 		"hello":        {0, -1, false, (*session).hello},
 		"auth":         {1, 2, false, ok},
@@ -149,12 +151,12 @@ func init() {
 	}
 }
 
-func (s *session) hello(x *Stream, m *Master, _ string, args []string) reply {
+func (s *session) hello(x *Stream, m *Master, _ string, args []string) keyspace.Reply {
 	version := max(s.version, 2)
 	if len(args) > 0 {
 		n, err := strconv.Atoi(args[0])
 		if err != nil || n < 2 || n > 3 {
-			return errorReply("NOPROTO unsupported protocol version")
+			return keyspace.Error("NOPROTO unsupported protocol version")
 		}
 		version = n
 	}
@@ -164,9 +166,9 @@ func (s *session) hello(x *Stream, m *Master, _ string, args []string) reply {
 			s.name = args[i+1]
 		}
 	}
-	return reply{kind: replyMap, items: []reply{
-		bulkReply("server"), bulkReply("redis"), bulkReply("version"), bulkReply(serverVersion), bulkReply("proto"), intReply(int64(version)),
-		bulkReply("id"), intReply(s.number(m)), bulkReply("mode"), bulkReply("standalone"), bulkReply("role"), bulkReply("master"), bulkReply("modules"), arrayReply(),
+	return keyspace.Reply{Kind: keyspace.ReplyMap, Items: []keyspace.Reply{
+		keyspace.Bulk("server"), keyspace.Bulk("redis"), keyspace.Bulk("version"), keyspace.Bulk(serverVersion), keyspace.Bulk("proto"), keyspace.Int(int64(version)),
+		keyspace.Bulk("id"), keyspace.Int(s.number(m)), keyspace.Bulk("mode"), keyspace.Bulk("standalone"), keyspace.Bulk("role"), keyspace.Bulk("master"), keyspace.Bulk("modules"), keyspace.Array(),
 	}}
 }
 
@@ -184,99 +186,115 @@ func (m *Master) connected() int64 {
 	return *m.connections
 }
 
-func selectDB(_ *session, _ *Stream, _ *Master, _ string, args []string) reply {
+func selectDB(_ *session, _ *Stream, _ *Master, _ string, args []string) keyspace.Reply {
 	switch n, err := strconv.Atoi(args[0]); {
 	case err != nil:
-		return errorReply(notInteger)
+		return keyspace.Error(notInteger)
 	case n != 0:
-		return errorReply("ERR DB index is out of range")
+		return keyspace.Error("ERR DB index is out of range")
 	}
-	return okReply
+	return keyspace.OK
 }
 
-func (s *session) client(_ *Stream, m *Master, _ string, args []string) reply {
+func (s *session) client(_ *Stream, m *Master, _ string, args []string) keyspace.Reply {
 	switch strings.ToLower(args[0]) {
 	case "id":
-		return intReply(s.number(m))
+		return keyspace.Int(s.number(m))
 	case "getname":
-		return bulkReply(s.name)
+		return keyspace.Bulk(s.name)
 	case "setname":
 		if len(args) == 2 {
 			s.name = args[1]
-			return okReply
+			return keyspace.OK
 		}
 	case "setinfo", "no-evict", "no-touch":
-		return okReply
+		return keyspace.OK
 	case "maint_notifications":
 		// Redis 7.0 does not know this command. If it gets an error, go-redis locks a mutex
 		// that other goroutines hold during network calls. A goroutine that waits for a
 		// mutex stops the time of a synctest bubble: the reply to such a network call would
 		// never come. The simulated master never announces anything.
-		return okReply
+		return keyspace.OK
 	}
-	return errorReply("ERR unknown subcommand or wrong number of arguments for '" + args[0] + "'. Try CLIENT HELP.")
+	return m.unknownSubcommand("client", args)
 }
 
-func (s *session) multi(*Stream, *Master, string, []string) reply {
+func (s *session) multi(*Stream, *Master, string, []string) keyspace.Reply {
 	if s.queueing {
-		return errorReply("ERR MULTI calls can not be nested")
+		return keyspace.Error("ERR MULTI calls can not be nested")
 	}
 	s.queueing = true
-	return okReply
+	return keyspace.OK
 }
 
-func (s *session) discard(*Stream, *Master, string, []string) reply {
+func (s *session) discard(*Stream, *Master, string, []string) keyspace.Reply {
 	if !s.queueing {
-		return errorReply("ERR DISCARD without MULTI")
+		return keyspace.Error("ERR DISCARD without MULTI")
 	}
 	s.endTransaction()
-	return okReply
+	return keyspace.OK
 }
 
 func (s *session) endTransaction() {
 	s.queueing, s.dirty, s.queued, s.watched = false, false, nil, nil
 }
 
-func (s *session) exec(x *Stream, m *Master, _ string, _ []string) reply {
+func (s *session) exec(x *Stream, m *Master, _ string, _ []string) keyspace.Reply {
 	if !s.queueing {
-		return errorReply("ERR EXEC without MULTI")
+		return keyspace.Error("ERR EXEC without MULTI")
 	}
 	queued, dirty, touched := s.queued, s.dirty, s.touched(m)
 	s.endTransaction()
 	switch {
 	case dirty:
-		return errorReply("EXECABORT Transaction discarded because of previous errors.")
+		return keyspace.Error("EXECABORT Transaction discarded because of previous errors.")
 	case touched:
-		return reply{kind: replyNilArray}
+		return keyspace.Reply{Kind: keyspace.ReplyNilArray}
 	}
-	all := reply{kind: replyArray}
+	for _, words := range queued {
+		if c, _ := lookUp(words[0]); c != nil && c.Writes {
+			if refused := m.refuses(c); refused != "" {
+				return keyspace.Error("EXECABORT Transaction discarded because of: " + refused)
+			}
+		}
+	}
+	all := keyspace.Array()
 	for _, words := range queued {
 		m.account.calls(words[0], words[1:])
-		all.items = append(all.items, s.answer(x, m, words))
+		all.Items = append(all.Items, s.perform(x, m, words))
 	}
 	return all
 }
 
-func (s *session) watch(_ *Stream, m *Master, _ string, args []string) reply {
+// perform executes a command of a transaction, which nothing refuses any more.
+func (s *session) perform(x *Stream, m *Master, words []string) keyspace.Reply {
+	c, name := lookUp(words[0])
+	if c == nil {
+		return sessionCommands[name].do(s, x, m, name, words[1:])
+	}
+	return c.do(m, words[1:])
+}
+
+func (s *session) watch(_ *Stream, m *Master, _ string, args []string) keyspace.Reply {
 	if s.queueing {
-		return errorReply("ERR WATCH inside MULTI is not allowed")
+		return keyspace.Error("ERR WATCH inside MULTI is not allowed")
 	}
 	if s.watched == nil {
 		s.watched = map[string]watchedKey{}
 	}
 	for _, key := range args {
 		if _, is := s.watched[key]; !is {
-			_, present := m.store.get(key, m.db().now)
+			_, present := m.store.Get(key, m.now())
 			s.watched[key] = watchedKey{present: present, version: m.touch(key)}
 		}
 	}
-	return okReply
+	return keyspace.OK
 }
 
 // touched reports whether a watched key has changed or expired since WATCH.
 func (s *session) touched(m *Master) bool {
 	for key, was := range s.watched {
-		_, present := m.store.get(key, m.db().now)
+		_, present := m.store.Get(key, m.now())
 		if present != was.present || m.touches[key] != was.version {
 			return true
 		}
@@ -284,13 +302,13 @@ func (s *session) touched(m *Master) bool {
 	return false
 }
 
-func (s *session) unwatch(*Stream, *Master, string, []string) reply {
+func (s *session) unwatch(*Stream, *Master, string, []string) keyspace.Reply {
 	s.watched = nil
-	return okReply
+	return keyspace.OK
 }
 
 // subscribe implements SUBSCRIBE and PSUBSCRIBE, with a reply for each channel.
-func (s *session) subscribe(x *Stream, m *Master, name string, args []string) reply {
+func (s *session) subscribe(x *Stream, m *Master, name string, args []string) keyspace.Reply {
 	for _, channel := range args {
 		to := &s.listens
 		if name == "psubscribe" {
@@ -300,7 +318,7 @@ func (s *session) subscribe(x *Stream, m *Master, name string, args []string) re
 			*to = map[string]bool{}
 		}
 		(*to)[channel] = true
-		s.write(s.listening(name, bulkReply(channel)))
+		s.write(s.listening(name, keyspace.Bulk(channel)))
 	}
 	if !slices.Contains(m.listeners, x) {
 		m.listeners = append(m.listeners, x)
@@ -308,11 +326,11 @@ func (s *session) subscribe(x *Stream, m *Master, name string, args []string) re
 	return noReply
 }
 
-func (s *session) listening(name string, channel reply) reply {
-	return reply{kind: replyPush, items: []reply{bulkReply(name), channel, intReply(int64(len(s.listens) + len(s.patterns)))}}
+func (s *session) listening(name string, channel keyspace.Reply) keyspace.Reply {
+	return keyspace.Reply{Kind: keyspace.ReplyPush, Items: []keyspace.Reply{keyspace.Bulk(name), channel, keyspace.Int(int64(len(s.listens) + len(s.patterns)))}}
 }
 
-func (s *session) unsubscribe(x *Stream, m *Master, name string, args []string) reply {
+func (s *session) unsubscribe(x *Stream, m *Master, name string, args []string) keyspace.Reply {
 	from := s.listens
 	if name == "punsubscribe" {
 		from = s.patterns
@@ -325,10 +343,10 @@ func (s *session) unsubscribe(x *Stream, m *Master, name string, args []string) 
 	}
 	for _, channel := range args {
 		delete(from, channel)
-		s.write(s.listening(name, bulkReply(channel)))
+		s.write(s.listening(name, keyspace.Bulk(channel)))
 	}
 	if len(args) == 0 {
-		s.write(s.listening(name, nilReply))
+		s.write(s.listening(name, keyspace.Nil))
 	}
 	if len(s.listens)+len(s.patterns) == 0 {
 		m.listeners = remove(m.listeners, x)

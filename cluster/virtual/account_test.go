@@ -110,6 +110,7 @@ func TestMastersTellWhatTheyDidToKeys(t *testing.T) {
 		do("set", "x", "z")
 		do("set", "new", "1")
 		do("set", "short", "1", "px", 1)
+		time.Sleep(5 * time.Millisecond)
 		got = nil
 		b.ok(b.m.Failover(ctx, cluster.Takeover{}))
 		want("a failover", `itself: new lost string "1">""`, `itself: short expired string "1">""`, `itself: x restored string "z">"y"`)

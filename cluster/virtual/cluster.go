@@ -8,7 +8,7 @@
 //
 // The masters, their disks, clocks, replicas and links are those of the package sim: its World
 // follows the clock of the package time here, and its masters speak Redis's protocol over
-// streams. gopher-lua runs the scripts unless sim has a Go version of them.
+// streams.
 package virtual
 
 import (
@@ -52,7 +52,6 @@ type Options struct {
 // New makes masters that are up. If it is called in a bubble, Close must be called in it, too.
 func New(cfg cluster.Config, opt Options) *Cluster {
 	c := &Cluster{live: sim.NewLive(opt.Seed), links: map[string][]*link{}, conns: map[*conn]bool{}}
-	opt.Network.Scripts = script
 	c.live.Call(func() {
 		c.sim = sim.New(c.live.World, cfg, opt.Network)
 		for _, m := range c.sim.Masters() {

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/logs", "checker"},
-	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
@@ -53,12 +53,12 @@ var allowed = map[string][]string{
 	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	"claims":         {"history", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	"audit":          {"history", "cluster", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
-	// The Go twins of the scripts of the locks under test. They are a package of their own,
-	// so that a lock knows nothing of simulated masters, and they nothing of locks.
-	"workload/goscripts": {"cluster/sim", "redlock", "redlock/protocol", "workload"},
+	// What Redis commands do to keys, and its scripts, without a clock, network or disk.
+	"cluster/keyspace": {"cluster"},
+	"cluster/lua":      {"cluster/keyspace"},
 	// The simulated masters answer the lock's own commands; clients that are processes
 	// speak for the locks under test.
-	"cluster/sim":     {"cluster", "history", "redlock", "redlock/protocol"},
+	"cluster/sim":     {"cluster", "cluster/keyspace", "cluster/lua", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/resp"},
@@ -75,20 +75,19 @@ var allowed = map[string][]string{
 // testsAlso says what the tests of a package may import besides what it may import itself:
 // the simulator or real masters to run on, and clients that are processes.
 var testsAlso = map[string][]string{
-	"cluster/virtual":    {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history", "redlock/protocol"}, // a lock in a bubble is judged like a campaign
-	"campaign":           {"redlock", "workload/remote"},
-	"campaign/scenario":  {"campaign", "history"},           // the same seed, the same history
-	"campaign/judge":     {"campaign", "campaign/scenario"}, // histories to judge
-	"campaign/bubble":    {"locktest", "workload"},
-	"cluster/process":    {"cluster/docker"},
-	"cluster/sim":        {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
-	"nemesis":            {"redlock/protocol"},
-	"redlock":            {"cluster", "cluster/process"},
-	"redlock/redsync":    {"cluster", "cluster/process"},
-	"watch":              {"redlock"}, // its traffic
-	"workload":           {"cluster/process", "cluster/sim", "workload/goscripts"},
-	"workload/remote":    {"cluster/process"},
-	"workload/goscripts": {"cluster", "cluster/process"},
+	"cluster/virtual":   {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history", "redlock/protocol"}, // a lock in a bubble is judged like a campaign
+	"campaign":          {"redlock", "workload/remote"},
+	"campaign/scenario": {"campaign", "history"},           // the same seed, the same history
+	"campaign/judge":    {"campaign", "campaign/scenario"}, // histories to judge
+	"campaign/bubble":   {"locktest", "workload"},
+	"cluster/process":   {"cluster/docker"},
+	"cluster/sim":       {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
+	"nemesis":           {"redlock/protocol"},
+	"redlock":           {"cluster", "cluster/process"},
+	"redlock/redsync":   {"cluster", "cluster/process"},
+	"watch":             {"redlock"}, // its traffic
+	"workload":          {"cluster/process", "cluster/sim"},
+	"workload/remote":   {"cluster/process"},
 }
 
 // thirdParty says which modules a package may import from outside, where that matters.
@@ -102,7 +101,8 @@ var thirdParty = map[string][]string{
 	"cluster":                    {},
 	"cluster/process":            {"github.com/redis/go-redis/v9", "golang.org/x/sync", "golang.org/x/sys"},
 	"cluster/docker":             {"github.com/ory/dockertest/v3"},
-	"cluster/virtual":            {"github.com/yuin/gopher-lua"},
+	"cluster/lua":                {"github.com/yuin/gopher-lua"},
+	"cluster/keyspace":           {},
 	"locktest":                   {"github.com/redis/go-redis/v9"},
 }
 

@@ -13,15 +13,17 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster/sim"
 	"lockpick/risk"
 )
 
 // figures make the tables that stand between markers in a page. They are deterministic.
 var figures = map[string]func(t *testing.T) []string{
-	"packages":        packages,
-	"situations":      situations,
-	"risk-fields":     riskFields,
-	"scenario-fields": scenarioFields,
+	"packages":           packages,
+	"simulated-commands": simulatedCommands,
+	"situations":         situations,
+	"risk-fields":        riskFields,
+	"scenario-fields":    scenarioFields,
 }
 
 // simulated are the figures that take minutes to make: figures has them with the tag real.
@@ -221,6 +223,15 @@ func riskFields(*testing.T) []string {
 	lines := []string{"| field | default | meaning | source of the default |", "|---|---|---|---|"}
 	for _, f := range risk.Fields {
 		lines = append(lines, fmt.Sprintf("| `%s` | `%s` | %s | %s |", f.Name, f.Default, f.Means, f.Source))
+	}
+	return lines
+}
+
+// simulatedCommands is the table of the commands that simulated masters know.
+func simulatedCommands(*testing.T) []string {
+	lines := []string{"| subject | commands |", "|---|---|"}
+	for _, t := range sim.KnownCommands() {
+		lines = append(lines, fmt.Sprintf("| %s | %s |", t.Subject, strings.ToUpper(strings.Join(t.Names, ", "))))
 	}
 	return lines
 }

@@ -31,6 +31,7 @@ type step struct {
 	ttl      time.Duration
 	lifeless bool // the script sets no lifetime
 	compares bool // it acts only if the key stores the given token
+	fails    bool // it is a script that always ends with an error
 	script   bool
 	yes      bool
 	known    bool // there was a reply other than an error
@@ -129,40 +130,31 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 			s.ttl = resp.TTL(s.name, a[2], x.Sent)
 		}
 	case "eval", "evalsha":
-		shape, known := l.scripts.shape(s.name, a[1])
-		s.script, s.sha = true, strings.ToLower(a[1])
-		s.key = a[3]
-		if s.name == "eval" {
-			s.sha = shaOf(a[1])
-		}
-		if !known && !s.noscript {
-			l.unknownScripts++
-			return s, false
-		}
 		keys, err := strconv.Atoi(a[2])
 		if err != nil || keys < 1 || 3+keys > len(a) {
 			return s, false
 		}
 		argv := a[3+keys:]
-		switch shape.Kind {
-		case "set":
-			s.action = acquire
-		case "extend":
-			s.action = extend
-		case "release":
-			s.action = release
-		case "read":
-			s.action = read
+		script := l.scripts.called(s.name, a[1], a[3:3+keys], argv, x.Sent)
+		s.script, s.sha, s.key = true, strings.ToLower(a[1]), a[3]
+		switch {
+		case script != nil:
+			s.action, s.sha, s.fails = script.action, script.sha, script.fails
+		case s.noscript:
+			script = &observed{}
+		default:
+			l.unknownScripts++
+			return s, false
 		}
 		if s.noscript {
 			s.action = l.byToken(&s, argv)
 		}
-		if s.action == none || s.action == read {
+		if s.action == none {
 			return s, false
 		}
-		s.compares, s.ttl, s.lifeless = shape.Compares, shape.TTL(argv, x.Sent), shape.NoTTL
-		tokenAt = l.scriptToken(shape, s.key, 3+keys, a)
-		succeeded = shape.Yes
+		s.compares, s.ttl, s.lifeless = script.compares, script.ttl(argv, x.Sent), script.lifeless
+		tokenAt = l.scriptToken(script.token, s.key, 3+keys, a)
+		succeeded = script.yes
 		if s.action == acquire && l.cell(s.key) == nil {
 			return s, false
 		}
@@ -180,7 +172,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 // scriptToken finds the position of the token among a script call's arguments: an argument that is a
 // known token of the key, else the argument that the script compares or stores, else the first
 // argument that is not a number.
-func (l *Lint) scriptToken(shape resp.Shape, key string, first int, args []string) int {
+func (l *Lint) scriptToken(number int, key string, first int, args []string) int {
 	if c := l.cells[key]; c != nil {
 		for i := first; i < len(args); i++ {
 			if h := l.mask.token(args[i]); c.knows(h) {
@@ -188,7 +180,7 @@ func (l *Lint) scriptToken(shape resp.Shape, key string, first int, args []strin
 			}
 		}
 	}
-	if i := first + shape.Token - 1; shape.Token > 0 && i < len(args) {
+	if i := first + number - 1; number > 0 && i < len(args) {
 		return i
 	}
 	for i := first; i < len(args); i++ {

@@ -389,6 +389,10 @@ func (l *Lint) release(c *cell, s step) {
 	}
 	delete(c.noscript, s.token)
 	c.released++
+	if s.fails {
+		l.find(c, "script-fails", s.line())
+		return
+	}
 	blind := !s.compares && l.watched[s.conn] != s.key
 	delete(l.watched, s.conn)
 	asked, wasRead := c.reads[s.conn]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/cluster/lua"
 	"lockpick/history"
 )
 
@@ -190,7 +191,7 @@ func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 			set(a, "k", mine)
 			a.do("EVAL", brokenDelete, 1, "k", mine)
 		}},
-		{"a bracket in the wrong place", "script-without-compare", func(a, b connection) {
+		{"a bracket in the wrong place", "script-fails", func(a, b connection) {
 			mine := token()
 			set(a, "k", mine)
 			a.do("EVAL", `if redis.call("get", KEYS[1] == ARGV[1]) then return redis.call("del", KEYS[1]) end return 0`, 1, "k", mine)
@@ -203,7 +204,7 @@ func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 		{"NOSCRIPT is answered with EVAL", "", func(a, b connection) {
 			mine := token()
 			set(a, "k", mine)
-			a.do("EVALSHA", shaOf(compareDelete), 1, "k", mine)
+			a.do("EVALSHA", lua.SHA(compareDelete), 1, "k", mine)
 			a.do("EVAL", compareDelete, 1, "k", mine)
 		}},
 		{"a hold that outlasts its lease, and a late extension", "ttl-shorter-than-hold late-extension", func(a, b connection) {

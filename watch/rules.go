@@ -40,6 +40,8 @@ var Rules = []Rule{
 		"a script that prolongs only if GET returns the token", "56", "lease-reset", "lockpick claims --only 56"},
 	{"script-without-compare", Error, "The script that releases or extends does not compare the token with what is stored.",
 		`if redis.call("get", KEYS[1]) == ARGV[1] then …`, "6", "broken-lua", "lockpick run --lock set-broken-lua --driver sim --faults client-pause"},
+	{"script-fails", Error, "The script ends with an error, whatever the key stores: if it is the release, the key stays until its TTL.",
+		`if redis.call("get", KEYS[1]) == ARGV[1] then …`, "6", "broken-lua", "lockpick run --lock set-broken-lua --driver sim --faults client-pause"},
 	{"noscript-ignored", Error, "A release by EVALSHA was answered with NOSCRIPT, and the client did not send the script: the key stays until its TTL.",
 		"send EVAL when EVALSHA is answered with NOSCRIPT", "65", "evalsha", "lockpick run --lock redlock-evalsha --driver sim --faults kill"},
 	{"ttl-shorter-than-hold", Error, "Holders worked for longer than their lease: meanwhile another client could get the lock.",

@@ -1,51 +1,64 @@
 package watch
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"strings"
+	"time"
 
-	"lockpick/cluster/resp"
+	"lockpick/cluster/lua"
 )
 
-// scripts holds the shapes of the observed Lua scripts, by SHA-1, without their texts.
+// scripts holds the observed Lua scripts and what they do, by SHA-1.
 type scripts struct {
-	bySHA map[string]resp.Shape
-	// The last text and its hash, to avoid hashing it again.
-	text, sha string
+	bySHA map[string]*observed
+	// The last text and its script, to avoid hashing it again.
+	text   string
+	latest *observed
 }
 
-// maxScripts is the maximum number of shapes that are kept.
+// observed is a script; what it does is known from its first call on.
+type observed struct {
+	sha    string
+	script *lua.Script // nil: it does not compile
+	tried  bool
+	shape
+}
+
+// maxScripts is the number of scripts that are kept.
 const maxScripts = 10_000
 
-func shaOf(text string) string {
-	sum := sha1.Sum([]byte(text))
-	return hex.EncodeToString(sum[:])
+// learn returns a script with a text, and keeps it; nil if there are too many.
+func (s *scripts) learn(text string) *observed {
+	if text == s.text && s.latest != nil {
+		return s.latest
+	}
+	sha := lua.SHA(text)
+	o := s.bySHA[sha]
+	if o == nil {
+		if len(s.bySHA) >= maxScripts {
+			return nil
+		}
+		o = &observed{sha: sha}
+		o.script, _ = lua.Compile(text) // the server says what is wrong with it
+		if s.bySHA == nil {
+			s.bySHA = map[string]*observed{}
+		}
+		s.bySHA[sha] = o
+	}
+	s.text, s.latest = text, o
+	return o
 }
 
-// learn returns the shape of a script's text and keeps it.
-func (s *scripts) learn(text string) resp.Shape {
-	if text != s.text || s.sha == "" {
-		s.text, s.sha = text, shaOf(text)
-	}
-	if shape, ok := s.bySHA[s.sha]; ok {
-		return shape
-	}
-	shape := resp.ReadShape(text)
-	if s.bySHA == nil {
-		s.bySHA = map[string]resp.Shape{}
-	}
-	if len(s.bySHA) < maxScripts {
-		s.bySHA[s.sha] = shape
-	}
-	return shape
-}
-
-// shape returns the shape of the script that EVAL or EVALSHA runs; false if its text was never seen.
-func (s *scripts) shape(command, script string) (resp.Shape, bool) {
+// called returns the script that EVAL or EVALSHA calls; nil if its text was never seen.
+func (s *scripts) called(command, script string, keys, argv []string, now time.Time) *observed {
+	o := s.bySHA[strings.ToLower(script)]
 	if command == "eval" {
-		return s.learn(script), true
+		o = s.learn(script)
 	}
-	shape, ok := s.bySHA[strings.ToLower(script)]
-	return shape, ok
+	if o != nil && !o.tried {
+		o.tried = true
+		if o.script != nil {
+			o.shape = tried(o.script, keys, argv, now)
+		}
+	}
+	return o
 }

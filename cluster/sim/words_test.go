@@ -59,7 +59,7 @@ func words(t *rapid.T) []string {
 var typedCommands = []string{
 	"getex K", "getex K px S", "getex K persist", "getex K exat S", "getex K px 5 persist", "msetnx a T b T", "msetnx a", "getrange K I I", "substr K I I", "setrange K I T", "setrange K S T",
 	"incrbyfloat K S", "incrbyfloat K 0.1", "incrbyfloat K 1e3", "set K 1.5", "setbit K 7 1", "setbit K S 0", "setbit K 3 2", "getbit K 7", "getbit K S", "bitcount K", "bitcount K I I", "bitcount K I I bit", "bitcount K 1",
-	"touch K L", "unlink K", "expireat K S", "pexpireat K S", "expireat K 99999999999", "expiretime none", "pexpiretime none", "rename K L", "renamenx K L", "copy K L", "copy K L replace", "keys *", "keys [ab]", "keys ?x",
+	"touch K L", "unlink K", "expireat K S", "pexpireat K S", "expiretime none", "pexpiretime none", "rename K L", "renamenx K L", "copy K L", "copy K L replace", "keys *", "keys [ab]", "keys ?x",
 	"scan 0", "scan 0 match a*", "scan x", "scan 0 count 0", "scan 0 type hash", "dbsize", "type K",
 	"hincrbyfloat K f S", "hincrbyfloat K f 0.2", "hkeys K", "hvals K", "hgetall K", "hstrlen K f", "hscan K 0", "hscan K 0 match f", "hset K f T g T",
 	"lpush K T T", "rpush K T", "lpushx K T", "rpushx K T", "lpop K", "rpop K", "lpop K S", "rpop K 2", "llen K", "lindex K I", "lindex K S", "lrange K I I", "lset K I T", "ltrim K I I", "lrem K I T", "linsert K before T T",

@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"cluster/sim":     {"cluster", "cluster/keyspace", "cluster/lua", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
-	"watch": {"history", "cluster/resp"},
+	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
 	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},

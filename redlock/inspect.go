@@ -79,19 +79,21 @@ func (c *Client) Inspect(ctx context.Context, key string) (holder string, master
 	}
 	name := c.settings.stored(key)
 	masters = make([]MasterKey, c.n)
-	m.Each(func(i int, client redis.UniversalClient) {
-		k := &masters[i]
-		k.Name = m.Names()[i]
+	errs := m.Each(func(i int, client redis.UniversalClient) error {
 		pipe := client.Pipeline()
 		token, ttl := pipe.Get(ctx, name), pipe.PTTL(ctx, name)
 		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-			k.Err = err
-			return
+			return err
 		}
+		k := &masters[i]
 		if k.Token = token.Val(); k.Token != "" {
 			k.Remaining = max(ttl.Val(), -1)
 		}
+		return nil
 	})
+	for i, name := range m.Names() {
+		masters[i].Name, masters[i].Err = name, errs[i]
+	}
 	votes, answered := map[string]int{}, 0
 	for _, k := range masters {
 		if k.Err == nil {

@@ -60,7 +60,9 @@ func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
 // a backoff of its own.
 func (s Env) dial() (clients []*redis.Client, hangUp func() error) {
 	for _, a := range s.Addrs {
-		clients = append(clients, redis.NewClient(&redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1}))
+		o := &redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1}
+		o.Dialer = redlock.BoundedDialer(o)
+		clients = append(clients, redis.NewClient(o))
 	}
 	return clients, func() (err error) {
 		for _, c := range clients {

@@ -22,7 +22,7 @@ type pipelineCall struct {
 	byText    bool             // the script is sent as text
 	hello     *redis.StatusCmd // INFO, to identify the server; nil if that is not necessary
 	abandoned bool             // its connection hangs, and the master answers on another one
-	refused   error            // the first error reply of Redis
+	refused   error            // the first error reply of Redis, or the panic of go-redis
 	graced    bool             // its deadline was prolonged by graceFor
 }
 
@@ -105,9 +105,9 @@ func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 	call.sent = all
 	pipe := b.client.Pipeline()
 	_ = pipe.BatchProcess(ctx, all...)
-	// Each command has its own error, with one exception: if Redis refuses the connection
-	// (WRONGPASS), go-redis leaves the commands without a reply and without an error.
-	if _, err := pipe.Exec(ctx); answered(err) {
+	// Each command has its own error, with two exceptions: if Redis refuses the connection
+	// (WRONGPASS), or go-redis panics, the commands are without a reply and without an error.
+	if err := execute(ctx, pipe); answered(err) || isPanic(err) {
 		call.refused = err
 	}
 	return replicas

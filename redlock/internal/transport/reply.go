@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 		}
 	}
 	for _, c := range call.singles {
-		reply, err := result(&c.sent.StatusCmd, call.refused)
+		reply, err := result(&c.sent.StatusCmd, replyTypeOf(&c.batch.cmd), call.refused)
 		c.sent = nil
 		if err != nil && failure == nil {
 			failure = err
@@ -76,7 +75,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 // confirmed returns nil if enough replicas confirmed a command, otherwise the reason for the
 // failure.
 func confirmed(replicas *redis.StatusCmd, need int) error {
-	n, err := result(replicas, errors.New("no reply to WAIT"))
+	n, err := result(replicas, count, errors.New("no reply to WAIT"))
 	switch {
 	case err != nil:
 		return err
@@ -171,27 +170,6 @@ func (b *batcher) timed(now, took time.Duration) {
 		b.slow.Store(*fastest > slowAnswer)
 		*fastest, *since = 0, now
 	}
-}
-
-// result returns a reply as a number: OK is 1, nil is 0. A command has neither a reply nor
-// an error if its connection was refused: then the error is refused.
-func result(cmd *redis.StatusCmd, refused error) (int64, error) {
-	text, err := cmd.Result()
-	switch {
-	case err == nil && text == "OK":
-		return 1, nil
-	case errors.Is(err, redis.Nil):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	case text == "" && refused != nil:
-		return 0, refused
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("unexpected reply %.100q", text)
-	}
-	return n, nil
 }
 
 // answered reports whether an error is a reply of the master, which did not execute the

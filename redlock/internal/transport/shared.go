@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"lockpick/redlock/protocol"
 )
@@ -62,7 +63,7 @@ func (s *shared) encode(byText bool) []any {
 // result returns the reply to one of the releases.
 func (s *shared) result(i int, refused error) (int64, error) {
 	if len(s.commands) == 1 {
-		return result(&s.cmd.StatusCmd, refused)
+		return result(&s.cmd.StatusCmd, yesOrNo, refused)
 	}
 	text, err := s.cmd.Result()
 	switch {
@@ -72,7 +73,7 @@ func (s *shared) result(i int, refused error) (int64, error) {
 		return 0, refused
 	case text == strconv.Itoa(len(s.commands)): // all keys were deleted
 		return 1, nil
-	case len(text) != len(s.commands)+1:
+	case len(text) != len(s.commands)+1 || text[0] != ':' || strings.Trim(text[1:], "01e") != "":
 		return 0, fmt.Errorf("unexpected reply %.100q to %d releases", text, len(s.commands))
 	case text[i+1] == 'e':
 		return 0, errShared{}

@@ -223,10 +223,13 @@ func (b *batcher) ping(ctx context.Context) error {
 	hello := redis.NewStatusCmd(ctx, "info", "server")
 	_ = pipe.Process(ctx, ping)
 	_ = pipe.Process(ctx, hello)
-	_, refused := pipe.Exec(ctx)
+	refused := execute(ctx, pipe)
 	text, err := ping.Result()
 	if err == nil && text == "" {
 		err = refused // the connection was refused: see send
+	}
+	if err == nil && text != "PONG" {
+		err = fmt.Errorf("unexpected reply %.100q to PING", text)
 	}
 	if err != nil && !(hasPrefix(err, "NOPERM") && strings.Contains(err.Error(), "'ping'")) {
 		return err

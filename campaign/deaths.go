@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"lockpick/campaign/judge"
@@ -74,3 +75,19 @@ func (c *campaign) recordDeaths() {
 }
 
 var errNoMajority = errors.New("a majority of masters died, and no fault did that")
+
+// endUnmodelled ends the run when a client sends a command that simulated masters do not know: nothing
+// after it says anything about the lock.
+func (c *campaign) endUnmodelled(stop func()) {
+	masters, ok := c.masters.(cluster.Simulated)
+	if !ok {
+		return
+	}
+	var once sync.Once
+	masters.OnUnmodelled(func(master, what string) {
+		once.Do(func() {
+			c.recorder.Record(history.Op{Process: master, Type: history.Info, F: history.FUnmodelled, Error: what})
+			c.runtime.AfterFunc(0, stop)
+		})
+	})
+}

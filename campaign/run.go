@@ -245,8 +245,9 @@ type campaign struct {
 }
 
 var (
-	errTimeLimit = errors.New("the time limit")
-	errViolation = errors.New("a violation was found")
+	errTimeLimit  = errors.New("the time limit")
+	errViolation  = errors.New("a violation was found")
+	errUnmodelled = errors.New("the lock sent a command that simulated masters do not know")
 )
 
 // run records everything from the first operation to the end mark.
@@ -296,6 +297,7 @@ func (c *campaign) runStages() (err error) {
 	c.mu.Unlock()
 	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
+	c.endUnmodelled(func() { stop(errUnmodelled) })
 	c.recorder.Observe(c.noteRedisKey)
 	c.refuseIgnorant()
 	shown, hide := c.runtime.WithCancelCause(context.Background())

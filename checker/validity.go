@@ -367,8 +367,8 @@ func (r *run) tried() string {
 	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
-// death is the death of a master that no fault caused, or a step of the machine's clock, which
-// makes masters expire keys too early or too late.
+// death is the death of a master that no fault caused, a step of the machine's clock, which makes
+// masters expire keys too early or too late, or a command that simulated masters do not know.
 type death struct {
 	from time.Duration // the earliest time at which it can have happened; after the run if it did not happen
 	how  string        // a clause that describes it; "" if it did not happen
@@ -384,6 +384,9 @@ func foreignDeath(ops []history.Op) death {
 		if op.F == history.FChange && op.Value != nil && op.Value.Form != "" && op.Value.Client == "" {
 			return death{from: changed(op), how: fmt.Sprintf("somebody else's command %s %s on %s at %s: %s", cmp.Or(op.Value.Evidence, op.Value.Form),
 				fmt.Sprintf(changeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, at(changed(op)), op.Error)}
+		}
+		if op.F == history.FUnmodelled {
+			return death{from: op.Time, how: "not modelled: " + op.Error}
 		}
 		if op.F != history.FDied && op.F != history.FStepped {
 			continue

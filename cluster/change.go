@@ -99,3 +99,10 @@ type Observer struct {
 type Observable interface {
 	Observe(Observer) // observes the connections that are opened from now on
 }
+
+// Simulated is a Cluster of simulated masters, which do not model all of Redis.
+type Simulated interface {
+	// OnUnmodelled calls f when a client depends on something that a master does not model: what is
+	// the name of a command. f must neither wait nor call the cluster.
+	OnUnmodelled(f func(master, what string))
+}

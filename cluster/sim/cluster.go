@@ -82,6 +82,9 @@ func New(w *World, cfg cluster.Config, opt Options) *Cluster {
 	return c
 }
 
+// OnUnmodelled calls f with each command of a client that the masters do not know.
+func (c *Cluster) OnUnmodelled(f func(master, what string)) { c.unmodelled = f }
+
 // Driver returns "sim".
 func (c *Cluster) Driver() string { return Driver }
 

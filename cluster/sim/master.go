@@ -383,4 +383,6 @@ func (m *Master) CutPower(ctx context.Context, p cluster.Power) (cluster.Cut, er
 var (
 	_ cluster.Master  = (*Master)(nil)
 	_ cluster.Cluster = (*Cluster)(nil)
+
+	_ cluster.Simulated = (*Cluster)(nil)
 )

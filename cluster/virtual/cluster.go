@@ -188,6 +188,11 @@ func (c *Cluster) Account(f func(master int, x cluster.Executed)) error {
 	return nil
 }
 
+// OnUnmodelled calls f with each command of a client that the masters do not know.
+func (c *Cluster) OnUnmodelled(f func(master, what string)) {
+	c.live.Call(func() { c.sim.OnUnmodelled(f) })
+}
+
 // Settled returns at once: steps are passed on when they happen.
 func (c *Cluster) Settled(context.Context, int) error { return nil }
 
@@ -320,5 +325,6 @@ func (a addr) String() string { return string(a) }
 var (
 	_ cluster.Cluster     = (*Cluster)(nil)
 	_ cluster.Accountable = (*Cluster)(nil)
+	_ cluster.Simulated   = (*Cluster)(nil)
 	_ cluster.Observable  = (*link)(nil)
 )

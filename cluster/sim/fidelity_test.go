@@ -78,6 +78,8 @@ func show(v any) string {
 		return "(nil)"
 	case int64:
 		return fmt.Sprintf("(integer) %d", v)
+	case error: // of a command in a transaction
+		return "(error) " + v.Error()
 	case []any:
 		var items []string
 		for _, x := range v {

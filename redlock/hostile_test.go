@@ -201,7 +201,7 @@ var panics = []string{
 var unbearable = []string{
 	"$9223372036854775807\r\n", ">9223372036854775807\r\n", "%9223372036854775807\r\n", "|9223372036854775807\r\n",
 	"$42949672960\r\n", "*99999999999\r\n", ">99999999999\r\n", "%99999999999\r\n", strings.Repeat("*1\r\n", 1<<14), strings.Repeat(">1\r\n", 1<<14), strings.Repeat("|1\r\n", 1<<14),
-	strings.Repeat("|0\r\n", 1<<14), "+" + strings.Repeat("a", 3<<20) + "\r\n", strings.Repeat("a", 1<<16) + "…", ">2\r\n+x\r\n+y\r\n…",
+	strings.Repeat("|0\r\n", 1<<14), "+" + strings.Repeat("a", 3<<20) + "\r\n", strings.Repeat("a", 1<<16) + "…",
 }
 
 // right reports whether a forged reply is one that a command can have, in the type or in the text
@@ -226,7 +226,7 @@ func right(of, forged string) bool {
 }
 
 // forgedTimeout is the timeout per master. Close waits as long for a master whose replies are forged.
-const forgedTimeout = time.Second
+const forgedTimeout = 2 * time.Second
 
 // forgedWait is how long go-redis waits for a reply that does not come.
 const forgedWait = 200 * time.Millisecond
@@ -281,7 +281,7 @@ func forgedOptions(of string) (opts []redlock.Option) {
 func forEachForgery(t *testing.T, all []string, f func(masters []*forger, forged string)) {
 	t.Helper()
 	var wg sync.WaitGroup
-	atOnce := make(chan struct{}, 100)
+	atOnce := make(chan struct{}, 8)
 	for i, forged := range all {
 		atOnce <- struct{}{}
 		wg.Go(func() {
@@ -299,7 +299,7 @@ func TestOneForgerOfThree(t *testing.T) {
 	for _, of := range forgedCommands {
 		t.Run(of, func(t *testing.T) {
 			t.Parallel()
-			forEachForgery(t, append(forgeries[:len(forgeries):len(forgeries)], unbearable...), func(masters []*forger, forged string) {
+			forEachForgery(t, append(everyThird(forgeries, len(of)), unbearable...), func(masters []*forger, forged string) {
 				masters[0].forge(of, forged)
 				survivesForger(t, masters, true, of, forged)
 			})
@@ -309,6 +309,14 @@ func TestOneForgerOfThree(t *testing.T) {
 			})
 		})
 	}
+}
+
+// everyThird returns a third of the forgeries, so that each is tried with some of the commands.
+func everyThird(all []string, from int) (some []string) {
+	for i := from % 3; i < len(all); i += 3 {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // survivesForger fails the test if the lock cannot be used. It tries a few times, because an honest
@@ -365,10 +373,10 @@ func refusesForgers(t *testing.T, masters []*forger, of, forged string) {
 	masters[2].keys["held"] = "another client"
 	locks, end := forgedLocks(t, masters, true, forgedOptions(of)...)
 	defer end()
-	_, err := locks.Connect(t.Context())
 	var lease *redlock.Lease
-	if err == nil && (of == "extend" || of == "release") {
-		lease, err = locks.TryLock(t.Context(), what)
+	var err error
+	if of == "extend" || of == "release" {
+		lease, err = locks.Lock(t.Context(), what)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", what, err)

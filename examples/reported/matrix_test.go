@@ -38,7 +38,7 @@ var (
 // where a schedule takes as long as it says.
 var situations = []string{"quiet", "overrun", "extended", "cut-off-holder", "restart-remembers", "script-cache", "partitions",
 	"lost-replies", "no-memory", "stopped-inside", "stopped-between", "dead-holder"}
-var onRealMasters = []string{"quiet", "restart-remembers", "partitions"}
+var onRealMasters = []string{"restart-remembers", "partitions"}
 
 // trueOf are violations that a control really has, and no false alarms: while its holder is cut off or partitioned an extension
 // blocks until after the end of the lease, and a reaper that misses a sign of life frees the lock.

@@ -3,13 +3,14 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
+
+	"lockpick/internal/otherfile"
 )
 
 // ReadResult reads the result of an audit, or a baseline, from a file.
 func ReadResult(path string) (*Result, error) {
-	b, err := os.ReadFile(path)
+	b, err := otherfile.Read(path, otherfile.MaxResult)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

@@ -3,7 +3,6 @@ package claims
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/internal/otherfile"
 	"lockpick/internal/wholefile"
 )
 
@@ -151,7 +151,7 @@ func (r *Result) write(path string) error {
 
 // ReadResult reads the result of a verification, or a baseline.
 func ReadResult(path string) (*Result, error) {
-	b, err := os.ReadFile(path)
+	b, err := otherfile.Read(path, otherfile.MaxResult)
 	if err != nil {
 		return nil, fmt.Errorf("claims: %w", err)
 	}

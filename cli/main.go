@@ -17,6 +17,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	_ "lockpick/internal/realdrivers" // registers the drivers docker and process
+	"lockpick/reports"
 )
 
 // The exit codes. Scripts depend on them.
@@ -105,17 +106,17 @@ func run(args []string) (code int) {
 		return exitHolds
 	case errors.As(err, &verdict):
 		if reason := (undecidedError{}); errors.As(err, &reason) {
-			fmt.Fprintf(os.Stderr, "lockpick: %s: %s\n", undecided(reason.Verdict), reason.Why)
+			fmt.Fprintf(os.Stderr, "lockpick: %s: %s\n", undecided(reason.Verdict), reports.PrintableLines(reason.Why))
 		}
 		return exitCode(checker.Verdict(verdict))
 	case errors.As(err, &usage), errors.As(err, &problem):
-		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+		fmt.Fprintf(os.Stderr, "lockpick: %s\n", reports.PrintableLines(err.Error()))
 		return exitUsage
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
-		fmt.Fprintf(os.Stderr, "lockpick: interrupted before there was anything to judge: %v\n", err)
+		fmt.Fprintf(os.Stderr, "lockpick: interrupted before there was anything to judge: %s\n", reports.PrintableLines(err.Error()))
 		return exitUndecided
 	default:
-		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+		fmt.Fprintf(os.Stderr, "lockpick: %s\n", reports.PrintableLines(err.Error()))
 		return exitHarness
 	}
 }

@@ -292,11 +292,12 @@ func listRuns(w *tabwriter.Writer, store campaign.Store) error {
 	for _, run := range runs {
 		size := units.HumanSize(float64(campaign.SizeOf(os.DirFS(store.Dir), run)))
 		r, err := judge.ReadResult(filepath.Join(store.Dir, run))
+		run = reports.PrintableLines(run)
 		if err != nil {
 			fmt.Fprintf(w, "%s\tnot judged, %s (lockpick check %s)\n", run, size, run)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\t%s\n", run, cmp.Or(r.Overall, r.Verdict()), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults, size)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\t%s\n", run, reports.PrintableLines(fmt.Sprint(cmp.Or(r.Overall, r.Verdict()))), reports.PrintableLines(r.Lock), reports.PrintableLines(r.Driver), r.Counts.Granted, r.Counts.Faults, size)
 	}
 	return nil
 }

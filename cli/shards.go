@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/claims"
+	"lockpick/internal/otherfile"
 	"lockpick/reports"
 	"lockpick/search"
 	"lockpick/search/exhaust"
@@ -132,7 +134,7 @@ func earlierBatch[R any](part *search.Batch[R], file string) (before *search.Bat
 	if !resumable(file) {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := otherfile.Read(file, otherfile.MaxPart)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +229,7 @@ func exhaustShard(ctx context.Context, e exhaust.Options, shard, out string) err
 func readBatches[R any](kind string, files []string, merge func(...*search.Batch[R]) (*search.Batch[R], []string, error), out string) (whole *search.Batch[R], err error) {
 	var parts []*search.Batch[R]
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := otherfile.Read(file, otherfile.MaxPart)
 		if err != nil {
 			return nil, usageError{err}
 		}
@@ -322,12 +324,11 @@ func earlier(part *search.Part, s search.Shard, file string) (*search.Share, err
 }
 
 func readPart(file string) (*search.Part, error) {
-	f, err := os.Open(file)
+	text, err := otherfile.Read(file, otherfile.MaxPart)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return search.ReadPart(f)
+	return search.ReadPart(bytes.NewReader(text))
 }
 
 func mergeCommand() *cobra.Command {
@@ -353,7 +354,7 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			screen := cmd.OutOrStdout()
-			first, err := os.ReadFile(args[0])
+			first, err := otherfile.Read(args[0], otherfile.MaxPart)
 			if err != nil {
 				return usageError{err}
 			}

@@ -15,6 +15,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/internal/otherfile"
 	"lockpick/reports"
 	"lockpick/search/reduce"
 )
@@ -109,7 +110,7 @@ func keepWhy(dir string, r *reduce.WhyResult) error {
 
 // keptWhy returns the answer stored in a run's folder, or nil if there is none.
 func keptWhy(dir string) (*reduce.WhyResult, error) {
-	b, err := os.ReadFile(filepath.Join(dir, whyFile))
+	b, err := otherfile.Read(filepath.Join(dir, whyFile), otherfile.MaxResult)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

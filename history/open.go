@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"lockpick/internal/otherfile"
 	"lockpick/internal/wholefile"
 )
 
@@ -49,7 +50,7 @@ func Open(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(found)
+	f, err := otherfile.Open(found)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -142,7 +143,7 @@ func Compress(path string) (string, error) {
 }
 
 func compress(from, to string) error {
-	plain, err := os.Open(from)
+	plain, err := otherfile.Open(from)
 	if err != nil {
 		return err
 	}

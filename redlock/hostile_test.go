@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -73,8 +72,9 @@ func (f *forger) serve(c net.Conn) {
 			return
 		}
 		reply := f.reply(words)
+		bytes := []byte(strings.TrimSuffix(reply, "…"))
 		for endless := strings.HasSuffix(reply, "…"); ; {
-			if _, err := io.WriteString(c, strings.TrimSuffix(reply, "…")); err != nil {
+			if _, err := c.Write(bytes); err != nil {
 				return
 			}
 			if !endless {
@@ -201,7 +201,7 @@ var panics = []string{
 var unbearable = []string{
 	"$9223372036854775807\r\n", ">9223372036854775807\r\n", "%9223372036854775807\r\n", "|9223372036854775807\r\n",
 	"$42949672960\r\n", "*99999999999\r\n", ">99999999999\r\n", "%99999999999\r\n", strings.Repeat("*1\r\n", 1<<14), strings.Repeat(">1\r\n", 1<<14), strings.Repeat("|1\r\n", 1<<14),
-	strings.Repeat("|0\r\n", 1<<14), "+" + strings.Repeat("a", 3<<20) + "\r\n", strings.Repeat("a", 1<<16) + "…",
+	strings.Repeat("|0\r\n", 1<<14), "+" + strings.Repeat("a", 1<<17) + "\r\n", strings.Repeat("a", 1<<16) + "…",
 }
 
 // right reports whether a forged reply is one that a command can have, in the type or in the text
@@ -487,9 +487,9 @@ func TestInspectWithAForger(t *testing.T) {
 			return err == nil && !slices.ContainsFunc(keys, func(k redlock.MasterKey) bool { return k.Token != lease.Token() })
 		})
 		masters[0].forge("get", forged)
-		holder, keys, err := locks.Inspect(t.Context(), "k")
-		if err != nil || holder != lease.Token() || keys[0].Err == nil || keys[0].Name == "" {
-			t.Error(holder, keys, err)
-		}
+		waittest.Until(t, "both honest masters have the key", func() bool {
+			holder, keys, err := locks.Inspect(t.Context(), "k")
+			return err == nil && holder == lease.Token() && keys[0].Err != nil && keys[0].Name != ""
+		})
 	})
 }

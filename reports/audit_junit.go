@@ -26,7 +26,7 @@ func AuditJUnit(w io.Writer, r *audit.Result, baseline bool, changes []audit.Cha
 			x := junitCase{Name: row.Name + " – " + c.Level, Class: "lockpick.audit." + printable(r.Lock), Time: "0"}
 			says := &junitMessage{Message: printable(cellSays(c))}
 			if f := c.Worst(); f != nil {
-				says.Text = printableLines(strings.Join(f.Reason, "\n"))
+				says.Text = PrintableLines(strings.Join(f.Reason, "\n"))
 				if f.Command != "" {
 					x.Out = printable("Replay: " + f.Command)
 				}

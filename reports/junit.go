@@ -112,14 +112,15 @@ func exportJUnit(w io.Writer, x *Export) error {
 		default:
 			c.Skipped = &junitMessage{Message: printable(string(verdict) + ": " + why)}
 		}
-		c.Out = printableLines(c.Out)
+		c.Out = PrintableLines(c.Out)
 		all.add(suite, c)
 	}
 	return all.write(w)
 }
 
-// printableLines applies printable to each line.
-func printableLines(s string) string {
+// PrintableLines makes text that somebody else wrote safe for a terminal, and keeps its line breaks. All control
+// characters else become U+FFFD or spaces.
+func PrintableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
 		lines[i] = printable(lines[i])

@@ -17,6 +17,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/claims"
+	"lockpick/internal/otherfile"
 	"lockpick/reports"
 	"lockpick/risk"
 )
@@ -78,7 +79,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 		}
 		e := s.cached(name, info, func() reports.StoreEntry {
 			e := reports.StoreEntry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: campaign.SizeOf(s.root.FS(), name), Href: s.pageOf(name, k.page)}
-			b, err := s.root.ReadFile(path.Join(name, k.file))
+			b, err := otherfile.ReadIn(s.root, path.Join(name, k.file), otherfile.MaxResult)
 			if err == nil {
 				err = k.read(name, b, &e)
 			}

@@ -17,6 +17,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/otherfile"
 	"lockpick/reports"
 )
 
@@ -94,7 +95,7 @@ func (s *Server) history(name string) (*os.File, error) {
 	if !plain(name) {
 		return nil, fs.ErrNotExist
 	}
-	return s.root.Open(path.Join(name, judge.HistoryFile))
+	return otherfile.OpenIn(s.root, path.Join(name, judge.HistoryFile))
 }
 
 // judged reports whether a run is over and its result and its report are written.

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockpick/campaign"
@@ -165,7 +166,7 @@ func plain(name string) bool {
 // file serves a file of the store. For a folder it redirects to the folder's page.
 func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) {
 	name = path.Clean("/" + name)[1:]
-	f, err := s.root.Open(name)
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not wait for a writer
 	if err != nil {
 		http.NotFound(w, r)
 		return

@@ -11,6 +11,7 @@ import (
 	"lockpick/audit"
 	"lockpick/campaign/judge"
 	"lockpick/claims"
+	"lockpick/internal/otherfile"
 	"lockpick/reports"
 )
 
@@ -53,7 +54,7 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 // trendRun reads the result of an entry. An entry that cannot be read has no result; the list shows why.
 func (s *Server) trendRun(e reports.StoreEntry) reports.TrendRun {
 	read := func(file string, into any) bool {
-		b, err := s.root.ReadFile(path.Join(e.Name, file))
+		b, err := otherfile.ReadIn(s.root, path.Join(e.Name, file), otherfile.MaxResult)
 		return err == nil && json.Unmarshal(b, into) == nil
 	}
 	switch e.Kind {

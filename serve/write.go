@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"lockpick/campaign/judge"
+	"lockpick/internal/otherfile"
 	"lockpick/reports"
 )
 
@@ -124,7 +125,7 @@ func (s *Server) label(name, label string) error {
 
 // labelOf returns the label of a folder, or "" if it has none.
 func (s *Server) labelOf(name string) string {
-	b, err := s.root.ReadFile(path.Join(name, LabelFile))
+	b, err := otherfile.ReadIn(s.root, path.Join(name, LabelFile), otherfile.MaxLabel)
 	if err != nil || len(b) > maxLabel+1 {
 		return ""
 	}

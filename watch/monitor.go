@@ -53,9 +53,10 @@ func Monitor(ctx context.Context, master int, o *redis.Options, tap *Tap) (*Moni
 		if _, err := c.Write([]byte(text)); err != nil {
 			return err
 		}
-		line, err := in.ReadString('\n')
+		b, err := in.ReadSlice('\n') // a longer line than the buffer is an error
+		line := string(b)
 		if err == nil && !strings.HasPrefix(line, "+OK") {
-			err = errors.New(strings.TrimSpace(line))
+			err = fmt.Errorf("%.200s", strings.TrimSpace(line))
 		}
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"lockpick/history"
+	"lockpick/internal/otherfile"
 	"lockpick/internal/wholefile"
 )
 
@@ -54,7 +55,7 @@ func File(path string) (*history.History, *Result, error) {
 // ReadResult reads the result of a run. If the harness was killed, there is no result, and the error wraps
 // os.ErrNotExist.
 func ReadResult(dir string) (*Result, error) {
-	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	b, err := otherfile.Read(filepath.Join(dir, ResultFile), otherfile.MaxResult)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}

@@ -85,6 +85,9 @@ func parseInfo(text string) ServerInfo {
 	return s
 }
 
+// probeMost is the greatest size of the replies to a probe in bytes. INFO server takes 1 kB.
+const probeMost = 64 << 10
+
 // probe asks a server, on a connection of its own, whether it is ready and which run of the
 // server it is. It uses no client library, because a library would retry, negotiate and pool,
 // and a probe must report the current state.
@@ -99,7 +102,7 @@ func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 	if _, err := io.WriteString(c, "AUTH "+password+"\r\nPING\r\nINFO server\r\n"); err != nil {
 		return ServerInfo{}, err
 	}
-	r := bufio.NewReader(c)
+	r := bufio.NewReader(io.LimitReader(c, probeMost)) // whoever answers may send anything
 	switch accepted, err := r.ReadString('\n'); {
 	case err != nil:
 		return ServerInfo{}, err
@@ -118,8 +121,8 @@ func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 		return ServerInfo{}, err
 	}
 	size, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(head, "$")))
-	if err != nil || size < 0 {
-		return ServerInfo{}, fmt.Errorf("INFO server: %s", strings.TrimSpace(head))
+	if err != nil || size < 0 || size > probeMost {
+		return ServerInfo{}, fmt.Errorf("INFO server: %.100s", strings.TrimSpace(head))
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r, body); err != nil {

@@ -5,12 +5,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"lockpick/internal/otherfile"
 )
 
 // The bounds of a YAML file. A file beyond them is rejected before it is parsed or expanded, so that no file
@@ -24,7 +25,7 @@ const (
 
 // Read reads a file up to one byte beyond the allowed size.
 func Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := otherfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

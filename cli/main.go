@@ -106,19 +106,24 @@ func run(args []string) (code int) {
 		return exitHolds
 	case errors.As(err, &verdict):
 		if reason := (undecidedError{}); errors.As(err, &reason) {
-			fmt.Fprintf(os.Stderr, "lockpick: %s: %s\n", undecided(reason.Verdict), reports.PrintableLines(reason.Why))
+			complain("%s: %s", undecided(reason.Verdict), reason.Why)
 		}
 		return exitCode(checker.Verdict(verdict))
 	case errors.As(err, &usage), errors.As(err, &problem):
-		fmt.Fprintf(os.Stderr, "lockpick: %s\n", reports.PrintableLines(err.Error()))
+		complain("%v", err)
 		return exitUsage
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
-		fmt.Fprintf(os.Stderr, "lockpick: interrupted before there was anything to judge: %s\n", reports.PrintableLines(err.Error()))
+		complain("interrupted before there was anything to judge: %v", err)
 		return exitUndecided
 	default:
-		fmt.Fprintf(os.Stderr, "lockpick: %s\n", reports.PrintableLines(err.Error()))
+		complain("%v", err)
 		return exitHarness
 	}
+}
+
+// complain prints a sentence on stderr. Errors quote what others wrote, so control characters are replaced.
+func complain(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "lockpick: %s\n", reports.PrintableLines(fmt.Sprintf(format, args...)))
 }
 
 // crashed reports a panic of the harness in one sentence, and writes the stack to a file. A crash is not a

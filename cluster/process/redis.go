@@ -102,7 +102,7 @@ func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 	if _, err := io.WriteString(c, "AUTH "+password+"\r\nPING\r\nINFO server\r\n"); err != nil {
 		return ServerInfo{}, err
 	}
-	r := bufio.NewReader(io.LimitReader(c, probeMost)) // whoever answers may send anything
+	r := bufio.NewReader(io.LimitReader(c, probeMost)) // a peer that is no Redis may send without an end
 	switch accepted, err := r.ReadString('\n'); {
 	case err != nil:
 		return ServerInfo{}, err

@@ -32,6 +32,23 @@ func token() string { return rand.Text() }
 // unlock deletes the key if it has the token.
 var unlock = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
 
+// take creates the key as soon as nobody has it, and returns when it sent the command that did. When ctx ends it
+// deletes the key that a command without a reply may have created.
+func take(ctx context.Context, m *redis.Client, key, tok string, ttl time.Duration) (sent time.Time, err error) {
+	if err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
+		sent = time.Now()
+		return m.SetNX(ctx, key, tok, ttl).Result()
+	}); err != nil {
+		unlock.Run(context.Background(), m, []string{key}, tok)
+	}
+	return sent, err
+}
+
+// releases returns a lease's function that deletes its key.
+func releases(m *redis.Client, key, tok string) func(context.Context) error {
+	return func(ctx context.Context) error { return unlock.Run(ctx, m, []string{key}, tok).Err() }
+}
+
 // prolong sets the TTL of a key that has the token.
 var prolong = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`)
 

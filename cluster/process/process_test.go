@@ -1,10 +1,13 @@
 package process
 
 import (
+	"io"
+	"net"
 	"strings"
 	"testing"
 
 	"lockpick/cluster"
+	"lockpick/internal/waittest"
 )
 
 func TestAHostWithoutRedisIsToldWhatToInstall(t *testing.T) {
@@ -51,5 +54,34 @@ func TestPortsLieOutsideTheRangeOfOutgoingConnections(t *testing.T) {
 		if ok && p >= lo && p <= hi {
 			t.Errorf("port %d lies between %d and %d", p, lo, hi)
 		}
+	}
+}
+
+// TestAProbeAllocatesNoSizeOfAStranger: whatever answers on a master's port, its sizes and lines are bounded.
+func TestAProbeAllocatesNoSizeOfAStranger(t *testing.T) {
+	for _, reply := range []string{
+		"+OK\r\n+PONG\r\n$9223372036854775807\r\n", "+OK\r\n+PONG\r\n$99999999999\r\n", "+OK\r\n+PONG\r\n$-5\r\n", "+OK\r\n+PONG\r\n$65536\r\nshort",
+		"+OK\r\n+PONG\r\n$" + strings.Repeat("9", 1<<20), strings.Repeat("a", 1<<20), "+OK\r\n" + strings.Repeat("a", 1<<20),
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, reply)
+			_ = c.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}()
+		waittest.Returns("the probe", func() {
+			if info, err := probe(t.Context(), ln.Addr().String(), "secret"); err == nil {
+				t.Errorf("%.40q: %+v", reply, info)
+			}
+		})
+		ln.Close()
 	}
 }

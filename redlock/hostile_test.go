@@ -264,7 +264,12 @@ func forgedLocks(t *testing.T, all []*forger, bounded bool, opts ...redlock.Opti
 
 var forgedCommands = []string{"hello", "ping", "info", "set", "set-and-count", "raise", "extend", "release", "release-and-publish", "subscribe"}
 
+// forgedOptions returns the options with which the lock sends a command. A release waits ten timeouts for a master
+// that answers other commands.
 func forgedOptions(of string) (opts []redlock.Option) {
+	if strings.HasPrefix(of, "release") {
+		opts = append(opts, redlock.WithTimeout(forgedTimeout/10))
+	}
 	switch of {
 	case "set-and-count", "raise":
 		opts = append(opts, redlock.WithFencing())
@@ -299,7 +304,7 @@ func TestOneForgerOfThree(t *testing.T) {
 	for _, of := range forgedCommands {
 		t.Run(of, func(t *testing.T) {
 			t.Parallel()
-			forEachForgery(t, append(everyThird(forgeries, len(of)), unbearable...), func(masters []*forger, forged string) {
+			forEachForgery(t, append(forgeries[:len(forgeries):len(forgeries)], unbearable...), func(masters []*forger, forged string) {
 				masters[0].forge(of, forged)
 				survivesForger(t, masters, true, of, forged)
 			})
@@ -309,14 +314,6 @@ func TestOneForgerOfThree(t *testing.T) {
 			})
 		})
 	}
-}
-
-// everyThird returns a third of the forgeries, so that each is tried with some of the commands.
-func everyThird(all []string, from int) (some []string) {
-	for i := from % 3; i < len(all); i += 3 {
-		some = append(some, all[i])
-	}
-	return some
 }
 
 // survivesForger fails the test if the lock cannot be used. It tries a few times, because an honest

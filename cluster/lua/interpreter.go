@@ -16,6 +16,8 @@ type interpreter struct {
 	state  *lua.LState
 	server Server
 	closed map[*Script]*lua.LFunction // the functions of the scripts that it has run
+	lists  [2]*lua.LTable             // KEYS and ARGV
+	words  []string                   // memory for the words of a command
 }
 
 func newInterpreter() *interpreter {
@@ -48,8 +50,8 @@ func newInterpreter() *interpreter {
 		return 0
 	}))
 	globals := in.state.G.Global
-	for _, name := range []string{"KEYS", "ARGV"} {
-		globals.RawSetString(name, in.state.NewTable())
+	for i := range listNames {
+		in.newList(i)
 	}
 	in.state.SetMetatable(globals, strict)
 	return in
@@ -59,8 +61,8 @@ func newInterpreter() *interpreter {
 func (in *interpreter) run(server Server, s *Script, keys, args []string) keyspace.Reply {
 	in.server = server
 	l := in.state
-	l.G.Global.RawSetString("KEYS", list(l, keys))
-	l.G.Global.RawSetString("ARGV", list(l, args))
+	in.fill(0, keys)
+	in.fill(1, args)
 	f := in.closed[s]
 	if f == nil {
 		f = l.NewFunctionFromProto(s.proto)
@@ -76,6 +78,8 @@ func (in *interpreter) run(server Server, s *Script, keys, args []string) keyspa
 	}
 	l.SetTop(0)
 	in.server = nil
+	in.renew(0, len(keys))
+	in.renew(1, len(args))
 	return r
 }
 
@@ -94,12 +98,37 @@ func problem(err error, sha string) string {
 	return "ERR " + failed.Object.String() + where
 }
 
-func list(l *lua.LState, words []string) *lua.LTable {
-	t := l.CreateTable(len(words), 0)
-	for _, w := range words {
-		t.Append(lua.LString(w))
+// listNames are the global tables that a script gets.
+var listNames = [2]string{"KEYS", "ARGV"}
+
+func (in *interpreter) newList(i int) {
+	in.lists[i] = in.state.NewTable()
+	in.state.G.Global.RawSetString(listNames[i], in.lists[i])
+}
+
+// fill makes a list one of these words. Words that are there already from the script before are
+// not stored again.
+func (in *interpreter) fill(i int, words []string) {
+	t := in.lists[i]
+	for n, w := range words {
+		if old, ok := t.RawGetInt(n + 1).(lua.LString); !ok || string(old) != w {
+			t.RawSetInt(n+1, lua.LString(w))
+		}
 	}
-	return t
+	for n := t.Len(); n > len(words); n-- {
+		t.RawSetInt(n, lua.LNil)
+	}
+}
+
+// renew replaces a list of n words in which a script has stored something else.
+func (in *interpreter) renew(i, n int) {
+	last := lua.LValue(lua.LNil)
+	if n > 0 {
+		last = lua.LNumber(n)
+	}
+	if next, _ := in.lists[i].Next(last); next != lua.LNil || in.lists[i].Len() != n || in.lists[i].Metatable != lua.LNil || in.state.G.Global.RawGetString(listNames[i]) != in.lists[i] {
+		in.newList(i)
+	}
 }
 
 // call implements redis.call: an error ends the script, unless the script catches it.
@@ -124,7 +153,10 @@ func (in *interpreter) command(l *lua.LState) (v lua.LValue, failed bool) {
 	if n == 0 {
 		return errorTable(l, "ERR Please specify at least one argument for this redis lib call"), true
 	}
-	words := make([]string, n)
+	if cap(in.words) < n {
+		in.words = make([]string, 2*n)
+	}
+	words := in.words[:n]
 	for i := range n {
 		switch v := l.Get(i + 1).(type) {
 		case lua.LString:

@@ -137,7 +137,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		return nil, nil
 	case proof.Missing() != nil && (named || leads(s, property)):
 		f.Outcome = Inconclusive
-		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), search.Needs(proof.Missing())), "try --budget full"
+		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
 			f.Why = fmt.Sprintf("none of %s proves anything: %s", search.Counted(f.Schedules, "schedule", "schedules"), undecided.why)
 		}

@@ -118,7 +118,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 			return
 		}
 		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
-		if e := search.ShortOf(v); e != nil {
+		if e := v.Short; e != nil {
 			j.help = e.Help
 		}
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 {

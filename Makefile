@@ -74,7 +74,7 @@ timed = took=; for step in $(1); do began=$$SECONDS; $(MAKE) --no-print-director
 # Whatever a package imports is compiled once more with the race detector.
 RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/shadow ./cluster/sim ./cluster/virtual ./history/... ./nemesis ./redlock/... ./watch ./workload/...
 # Those of them that use real masters, containers or browsers have tests with the tag real.
-MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow
+MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow ./watch
 PROGRAMS = ./cli ./clients ./docs/model ./history ./internal/doctest ./reports ./search/reduce
 # What else runs with the race detector once: less of it is simulated then (internal/racetest).
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./locktest ./risk ./search/... ./serve

@@ -91,7 +91,7 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 	for _, id := range b.Units {
 		done, ok := b.Done[id]
 		if !ok {
-			done.Row = lacking(battery[slices.IndexFunc(battery, func(s Situation) bool { return s.ID == id })])
+			done.Row = lacking(battery[slices.IndexFunc(battery, func(s Situation) bool { return s.ID == id })], "its shard is missing", "run that shard")
 		}
 		r.Library = max(r.Library, done.Library)
 		if v := done.Versions["redis"]; v != "" {
@@ -139,12 +139,12 @@ func copyEvidence(from search.Kept, to, id string, f *Finding) error {
 	return nil
 }
 
-// lacking returns the row of a situation that no shard has tried.
-func lacking(s Situation) Row {
-	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Breaks}
+// lacking returns the row of a situation that was not tried.
+func lacking(s Situation, why, help string) Row {
+	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Assumption(), Without: s.Breaks}
 	for _, level := range Levels() {
 		row.Cells = append(row.Cells, Cell{Level: level, Outcome: Inconclusive, Findings: []Finding{
-			{Property: level, Outcome: Inconclusive, Why: "its shard is missing", Help: "run that shard"},
+			{Property: level, Outcome: Inconclusive, Why: why, Help: help},
 		}})
 	}
 	return row

@@ -288,7 +288,7 @@ func mergeAudit(screen io.Writer, files []string, store, out string, asJSON bool
 		return usageError{err}
 	}
 	noteAway(away)
-	return reportAudit(screen, r, nil, auditFlags{store: store, asJSON: asJSON})
+	return reportAudit(screen, &audit.Judged{Result: r}, auditFlags{store: store, asJSON: asJSON})
 }
 
 // mergeExhaust merges the parts of an exhaustive search and prints the result to screen.

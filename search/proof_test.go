@@ -46,7 +46,7 @@ func TestWhatAddsToAProof(t *testing.T) {
 		t.Error("nothing lacks nothing")
 	}
 	short := Proof{Evidence: []checker.Evidence{row(9, 10)}}
-	if got := Needs(short.Missing()); got != "needs 10 meetings, got 9: wait" {
+	if got := short.Missing().Needs(); got != "needs 10 meetings, got 9: wait" {
 		t.Error(got)
 	}
 }

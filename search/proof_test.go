@@ -18,7 +18,7 @@ func TestWhatAddsToAProof(t *testing.T) {
 	result := func(v checker.Verdict, rows ...checker.Evidence) *checker.Result {
 		return &checker.Result{Verdict: v, Why: "told", Evidence: rows}
 	}
-	short := func(of int, rows ...checker.Evidence) *checker.Result {
+	lacking := func(of int, rows ...checker.Evidence) *checker.Result {
 		r := result(checker.Invalid, rows...)
 		r.Short = &r.Evidence[of]
 		return r
@@ -30,9 +30,9 @@ func TestWhatAddsToAProof(t *testing.T) {
 		adds bool
 	}{
 		{"it holds", result(checker.Holds, row(12, 10), under(3)), true},
-		{"too short", short(0, row(2, 10), under(1)), true},
-		{"too few under faults", short(1, row(11, 10), under(1)), true},
-		{"none under faults", short(1, row(11, 10), under(0)), false},
+		{"too short", lacking(0, row(2, 10), under(1)), true},
+		{"too few under faults", lacking(1, row(11, 10), under(1)), true},
+		{"none under faults", lacking(1, row(11, 10), under(0)), false},
 		{"a fault that did nothing", result(checker.Invalid, row(11, 10), under(9)), false},
 		{"undecided", result(checker.Unknown, row(11, 10), under(9)), false},
 		{"without evidence", result(checker.Holds), false},

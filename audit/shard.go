@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -23,6 +24,12 @@ type Sharded struct {
 	search.Kept
 	Library  string            `json:"library,omitempty"`
 	Versions map[string]string `json:"versions"`
+}
+
+// Agrees reports whether another try of the situation had the same outcome.
+func (s Sharded) Agrees(with Sharded) bool {
+	lean := func(x Sharded) Row { return (&Result{Rows: []Row{x.Row}}).Baseline().Rows[0] }
+	return reflect.DeepEqual(lean(s), lean(with))
 }
 
 // NewShard returns an empty batch to which a shard adds its results.

@@ -106,7 +106,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 			b := DefaultBounds()
 			b.Stagger, b.TTL, b.Horizon = 1, 10, 10
 			c.change(&b)
-			s := newSearcher(Options{Bounds: b, Workers: 2, Prefixes: DefaultPrefixes})
+			s := newSearcher(Options{Bounds: b, Workers: 2})
 			s.outcomes = map[string]bool{}
 			if cut, err := s.search(t.Context()); cut != "" || err != nil {
 				t.Fatal(cut, err)
@@ -143,7 +143,7 @@ func TestStatesSaveWorkAlone(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	b := DefaultBounds()
 	b.Masters, b.Horizon, b.Persistence = 2, 10, "always"
-	with := newSearcher(Options{Bounds: b, Workers: 1, Prefixes: DefaultPrefixes})
+	with := newSearcher(Options{Bounds: b, Workers: 1})
 	with.outcomes = map[string]bool{}
 	if cut, err := with.search(t.Context()); cut != "" || err != nil {
 		t.Fatal(cut, err)
@@ -272,7 +272,7 @@ func TestRunsWithTheSameStateGoOnAlike(t *testing.T) {
 					if err := x.toItsEnd(); err != nil {
 						t.Fatal(err)
 					}
-					if tried++; at != want && want&isViolation == 0 {
+					if tried++; at != want && want != toViolation {
 						t.Fatalf("state %d, to which %v leads: choice %d leads to state %d, by the first path to %d of %d", i, path, choice, at-1, want-1, len(s.first))
 					}
 				}
@@ -293,7 +293,7 @@ func (s *searcher) lastPaths() [][]uint8 {
 		}
 		paths[i] = append([]uint8{}, path...)
 		for slot := s.end(i) - 1; slot >= s.first[i]; slot-- {
-			if t := s.targets[slot]; t != 0 && t&isViolation == 0 {
+			if t := s.targets[slot]; t != 0 && t != toViolation {
 				walk(int(t)-1, append(slices.Clone(path), uint8(slot-s.first[i])))
 			}
 		}

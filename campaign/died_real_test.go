@@ -144,6 +144,8 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 				if driver != scenario.Docker { // whose containers are found by the names of their masters
 					t.Parallel()
 				}
+				attempt := 1
+			again: // a stage may be over before anything can be killed in it
 				got := make(chan cluster.Cluster, 1)
 				var once sync.Once
 				var killed time.Time
@@ -179,8 +181,12 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 					t.Fatal(err)
 				}
 				once.Do(func() {}) // wait until all are killed: the run may end before
+				if killed.IsZero() && attempt < 5 {
+					attempt++
+					goto again
+				}
 				if killed.IsZero() {
-					t.Skipf("the stage %s was over before anything could be killed", c.stage)
+					t.Fatalf("the stage %s was over in each of %d runs before anything could be killed", c.stage, attempt)
 				}
 				var died []string
 				for _, op := range h.Ops {

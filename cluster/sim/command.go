@@ -127,7 +127,7 @@ func (m *Master) carryOut(c *command, name string, args []string) keyspace.Reply
 }
 
 func wrongNumber(name string) keyspace.Reply {
-	return keyspace.Error("ERR wrong number of arguments for '" + name + "' command")
+	return keyspace.Error("ERR wrong number of arguments for '" + strings.ToLower(name) + "' command")
 }
 
 // unknown replies to a command that does not exist here. It may exist in Redis, so the run proves
@@ -208,7 +208,7 @@ func (m *Master) runRequest(r *request, byText bool) keyspace.Reply {
 	case r.plain != nil:
 		reply := m.carryOut(r.plain, r.name, r.args)
 		if _, waits := r.plain.wouldWait(&reply, r.args); waits {
-			return m.notModelled(r.name + " that waits, of a lock without connections of its own")
+			return m.notModelled(r.name + " that waits, from a client without a connection of its own")
 		}
 		return reply
 	case r.script == nil:

@@ -53,6 +53,16 @@ var Tables = []struct {
 	{"sets", setCommands}, {"sorted sets", sortedSetCommands},
 }
 
+// Find returns the command with a name in lower case; nil: there is none.
+func Find(name string) *Command {
+	for _, t := range Tables {
+		if c := t.Commands[name]; c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
 // Errors of several commands.
 const (
 	syntaxError = "ERR syntax error"

@@ -3,8 +3,10 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"lockpick/checker"
 	"lockpick/internal/otherfile"
 )
 
@@ -107,4 +109,71 @@ func (r *Result) Compare(before *Result) []Change {
 		}
 	}
 	return changes
+}
+
+// Judged is a result with the baseline that it is judged by. Everything that shows a verdict, from the exit code to
+// JUnit, takes it from here.
+type Judged struct {
+	*Result
+	Before  *Result // nil: no baseline
+	Strict  bool    // what is newly inconclusive counts, too
+	Changes []Change
+}
+
+// Judge compares a result with a baseline, which may be nil.
+func Judge(r, before *Result, strict bool) (*Judged, error) {
+	j := &Judged{Result: r, Before: before, Strict: strict}
+	if before != nil {
+		if err := r.Comparable(before); err != nil {
+			return nil, err
+		}
+		j.Changes = r.Compare(before)
+	}
+	return j, nil
+}
+
+// Counts reports whether a cell of a situation counts for the verdict: with a baseline, one that is newly broken,
+// and of a strict judgement one that is newly inconclusive; without, any that is broken or inconclusive.
+func (j *Judged) Counts(situation string, c *Cell) bool {
+	if j.Before == nil {
+		return c.Outcome == Broken || c.Outcome == Inconclusive
+	}
+	return slices.ContainsFunc(j.Changes, func(x Change) bool {
+		return x.Situation == situation && x.Level == c.Level && (x.Worse || j.Strict && x.Now == Inconclusive)
+	})
+}
+
+// Verdict returns the verdict on the result, with a baseline that on what is new.
+func (j *Judged) Verdict() checker.Verdict {
+	if j.Before == nil {
+		return j.Result.Verdict()
+	}
+	verdict := checker.Holds
+	if j.Interrupted {
+		verdict = checker.Unknown
+	}
+	for i := range j.Rows {
+		for k := range j.Rows[i].Cells {
+			c := &j.Rows[i].Cells[k]
+			switch {
+			case !j.Counts(j.Rows[i].ID, c):
+			case c.Outcome == Broken:
+				return checker.Violated
+			case verdict == checker.Holds:
+				verdict = checker.Invalid
+			}
+		}
+	}
+	return verdict
+}
+
+// NewlyInconclusive returns the ids of the situations with a cell that was decided in the baseline, and is not now.
+func (j *Judged) NewlyInconclusive() []string {
+	var ids []string
+	for _, c := range j.Changes {
+		if c.Now == Inconclusive && !slices.Contains(ids, c.Situation) {
+			ids = append(ids, c.Situation)
+		}
+	}
+	return ids
 }

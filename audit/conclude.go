@@ -16,23 +16,24 @@ import (
 
 // conclude makes the row of a situation from all its schedules, and stores runs as evidence.
 func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
-	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Breaks, Inherent: s.Why, Help: s.Help, Skipped: a.skipped[s.ID]}
+	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Assumption(), Without: s.Breaks, Inherent: s.Why, Help: s.Help, Skipped: a.skipped[s.ID]}
 	for _, l := range Levels() {
 		row.Cells = append(row.Cells, Cell{Level: l, Outcome: NotApplicable})
 	}
 	if row.Skipped != "" {
+		row.Complete = true
 		return row, nil
 	}
-	var mine []*series
+	mine := a.seriesOf(s)
 	complete := true
-	for _, x := range a.series {
-		if x.of != s {
-			continue
-		}
-		mine = append(mine, x)
-		for _, t := range x.trials[:x.stop+1] {
+	for _, x := range mine {
+		for _, t := range x.trials {
 			if t == nil {
 				complete = false
+				continue
+			}
+			if t.failed != "" {
+				row.Errors = append(row.Errors, t.failed)
 				continue
 			}
 			row.Schedules++
@@ -44,6 +45,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 			}
 		}
 	}
+	row.Complete = complete
 	for _, property := range append(properties(), s.extra()...) {
 		f, evidence := find(s, mine, property, complete)
 		if f == nil {
@@ -59,7 +61,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	for _, name := range s.Judges { // levels without any finding
 		level := cmp.Or(levelOf(name), name)
 		if c := row.cell(level); len(c.Findings) == 0 {
-			if f := a.nothing(level, row.Schedules, mine); f != nil {
+			if f := a.nothing(level, &row, mine); f != nil {
 				c.put(*f)
 			}
 		}
@@ -67,19 +69,35 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	return row, nil
 }
 
+// seriesOf returns copies of a situation's series, with the schedules that count.
+func (a *audit) seriesOf(s *Situation) (mine []*series) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range a.series {
+		if x.of == s {
+			c := *x
+			c.trials = slices.Clone(x.trials[:x.stop+1])
+			mine = append(mine, &c)
+		}
+	}
+	return mine
+}
+
 // nothing returns the finding for a level about which no schedule says anything; nil: the lock lacks the
 // feature that the level is about.
-func (a *audit) nothing(level string, schedules int, all []*series) *Finding {
-	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: schedules, Outcome: Inconclusive}
+func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
+	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
 	switch {
-	case schedules == 0:
-		f.Why, f.Help = "interrupted before it was tried", "run the audit to its end"
+	case row.Schedules == 0 && len(row.Errors) > 0:
+		f.Why, f.Help = "error: "+row.Errors[0], "run lockpick audit --only "+row.ID
+	case row.Schedules == 0:
+		f.Why, f.Help = "interrupted before it was tried", "lockpick audit --resume goes on"
 	case level == checker.Extension.Level && !a.subject.Extends, (level == checker.FencedWrites.Level || level == checker.FencingMonotone.Level) && !a.subject.Fencing:
 		return nil
 	default:
-		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(schedules, "schedule", "schedules"))
+		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))
 		if why := whyInvalid(all, level); why != "" {
-			f.Why = provesNothing(schedules, why)
+			f.Why = provesNothing(row.Schedules, why)
 		}
 		f.Help = "try --budget full"
 	}
@@ -89,7 +107,7 @@ func (a *audit) nothing(level string, schedules int, all []*series) *Finding {
 // whyInvalid returns why the first schedule that proves nothing about a level does not; empty: none says.
 func whyInvalid(all []*series, level string) string {
 	for _, x := range all {
-		for _, t := range x.trials[:x.stop+1] {
+		for _, t := range x.trials {
 			if t == nil {
 				continue
 			}
@@ -116,8 +134,8 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	var evidence *trial
 	var undecided *judgement
 	for _, x := range all {
-		for i, t := range x.trials[:x.stop+1] {
-			if t == nil {
+		for i, t := range x.trials {
+			if t == nil || t.failed != "" {
 				continue
 			}
 			j := t.result(property)
@@ -161,7 +179,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		return nil, nil
 	case proof.Missing() != nil && (named || leads(s, property)):
 		f.Outcome = Inconclusive
-		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), search.Needs(proof.Missing())), "try --budget full"
+		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
 			f.Why = provesNothing(f.Schedules, undecided.why)
 		}

@@ -28,8 +28,9 @@ type Result struct {
 	Started     time.Time         `json:"started"`
 	Took        time.Duration     `json:"took"` // ns
 	Interrupted bool              `json:"interrupted,omitempty"`
-	Schedules   int               `json:"schedules"` // number of schedules tried
-	Leases      int               `json:"leases"`    // number of leases granted in them
+	Schedules   int               `json:"schedules"`        // number of schedules tried
+	Leases      int               `json:"leases"`           // number of leases granted in them
+	Errors      int               `json:"errors,omitempty"` // number of schedules that ended with an error of the harness
 	Versions    map[string]string `json:"versions"`
 	Rows        []Row             `json:"situations"`
 }
@@ -40,7 +41,8 @@ type Row struct {
 	Group     string   `json:"group"`
 	Name      string   `json:"name"`
 	Says      string   `json:"says"`
-	Breaks    string   `json:"breaks,omitempty"`
+	Breaks    string   `json:"breaks,omitempty"`   // the assumption that it breaks, as a sentence
+	Without   string   `json:"without,omitempty"`  // the assumption's name
 	Inherent  string   `json:"inherent,omitempty"` // why no lock keeps the inherent properties
 	Help      string   `json:"help,omitempty"`
 	Skipped   string   `json:"skipped,omitempty"` // why it is not applicable
@@ -48,6 +50,8 @@ type Row struct {
 	Leases    int      `json:"leases"`
 	Cells     []Cell   `json:"cells"` // by level, in the order of Levels
 	Notes     []string `json:"notes,omitempty"`
+	Errors    []string `json:"errors,omitempty"` // of the schedules that ended with an error of the harness
+	Complete  bool     `json:"complete"`         // all its schedules are done
 }
 
 // Outcome is the result of a finding, and of a cell the worst of its findings.
@@ -56,7 +60,7 @@ type Outcome string
 const (
 	Broken        Outcome = "broken"
 	Inconclusive  Outcome = "inconclusive"
-	Inherent      Outcome = "inherent" // broken, as every lock is in this situation
+	Inherent      Outcome = "inherent" // broken because an assumption is broken on which every such lock rests
 	Safe          Outcome = "safe"
 	NotApplicable Outcome = "not applicable"
 )
@@ -117,7 +121,8 @@ func (r *Result) Count() map[Outcome]int {
 }
 
 // Verdict returns violated if a cell is broken. Otherwise it returns unknown if the audit was
-// interrupted, invalid if a cell is inconclusive or none is safe, and else holds.
+// interrupted, invalid if a cell is inconclusive, none is safe, or a schedule ended with an error of the harness, and
+// else holds.
 func (r *Result) Verdict() checker.Verdict {
 	n := r.Count()
 	switch {
@@ -125,7 +130,7 @@ func (r *Result) Verdict() checker.Verdict {
 		return checker.Violated
 	case r.Interrupted:
 		return checker.Unknown
-	case n[Inconclusive] > 0 || n[Safe] == 0:
+	case n[Inconclusive] > 0 || n[Safe] == 0 || r.Errors > 0:
 		return checker.Invalid
 	}
 	return checker.Holds

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -33,6 +34,9 @@ type Options struct {
 	Image   string        // image of Redis for the driver docker
 	One     bool          // the lock uses one master, even if Lock can use several
 	Run     search.Runner // runs a schedule on the masters of Driver; nil: campaign.Run
+	Resume  bool          // go on with the newest audit in the store that has the same options and was ended early
+	bound   time.Duration // real time after which a schedule is ended; 0: by its scenario
+	folder  string        // the folder of an audit to which this one adds; empty: a new one
 
 	Progress func(format string, args ...any)                            // may be nil
 	Live     func(Status)                                                // called after each schedule; may be nil
@@ -91,40 +95,124 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 			opt.Workers = min(opt.Workers+1, 4)
 		}
 	}
-	a := &audit{opt: opt, subject: subject, started: time.Now()}
-	dir, err := opt.Store.CreateFolder("audit-"+subject.Lock, a.started)
-	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
+	a := &audit{opt: opt, subject: subject, started: time.Now(), situations: situations, rows: make([]*Row, len(situations)), decided: make(chan int, len(situations))}
+	if opt.Resume {
+		a.takeUp(opt.stored(true))
 	}
-	a.evidence = campaign.Store{Dir: filepath.Join(opt.Store.Dir, dir)}
-	for i := range situations {
-		a.plan(&situations[i])
-	}
-	a.try(ctx)
-	result := &Result{
-		Folder: a.evidence.Dir, Lock: subject.Lock, Client: subject.Client, Library: subject.Library, Driver: opt.Driver, Budget: opt.Budget, Seed: opt.Seed,
-		Started: a.started.UTC(), Versions: map[string]string{"lockpick": campaign.Version(), "go": runtime.Version()},
-	}
-	for i := range situations {
-		row, err := a.conclude(ctx, &situations[i])
+	if a.opt.folder == "" {
+		dir, err := opt.Store.CreateFolder("audit-"+subject.Lock, a.started)
 		if err != nil {
-			return nil, err
+			return nil, &judge.HarnessError{Err: err}
 		}
-		result.Rows = append(result.Rows, row)
-		result.Schedules, result.Leases = result.Schedules+row.Schedules, result.Leases+row.Leases
+		a.opt.folder = filepath.Join(opt.Store.Dir, dir)
 	}
-	if a.err != nil {
-		return nil, a.err
+	a.evidence = campaign.Store{Dir: a.opt.folder}
+	for i := range situations {
+		if a.rows[i] == nil {
+			a.plan(&situations[i])
+		}
+	}
+	tried := make(chan struct{})
+	go func() {
+		defer close(tried)
+		a.try(ctx)
+		close(a.decided)
+	}()
+	err = a.concludeAll(ctx)
+	<-tried
+	if err = cmp.Or(a.err, err); err != nil {
+		return nil, err
 	}
 	if err := a.tidy(); err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}
-	if a.redis != "" {
-		result.Versions["redis"] = a.redis
-	}
-	result.Interrupted = ctx.Err() != nil
-	result.Took = time.Since(a.started)
+	result := a.card(ctx.Err() != nil)
 	return result, result.write(filepath.Join(a.evidence.Dir, ResultFile))
+}
+
+// takeUp makes the audit go on with one that was ended early: what is complete in it is not tried again.
+func (a *audit) takeUp(before *Result) {
+	if before == nil {
+		a.opt.Progress("the store has no audit of these options that was ended early: this is a new one")
+		return
+	}
+	a.opt.folder = before.Folder
+	n := 0
+	for i := range before.Rows {
+		if row := &before.Rows[i]; row.Complete {
+			a.rows[slices.IndexFunc(a.situations, func(s Situation) bool { return s.ID == row.ID })] = row
+			n++
+		}
+	}
+	a.opt.Progress("going on with %s: %d of %d situations are done", before.Folder, n, len(a.rows))
+}
+
+// concludeAll makes the rows of all situations, each as soon as it is decided, and writes the card after each. On
+// simulated masters it keeps their order, so that the same runs become evidence for any number of workers.
+func (a *audit) concludeAll(ctx context.Context) error {
+	conclude := func(i int) error {
+		if a.rows[i] != nil {
+			return nil
+		}
+		row, err := a.conclude(ctx, &a.situations[i])
+		if err != nil {
+			return err
+		}
+		a.rows[i] = &row
+		return a.card(true).write(filepath.Join(a.evidence.Dir, ResultFile))
+	}
+	var errs []error // of the first conclusion that failed; the others are not made, but the schedules go on to their end
+	is := make([]bool, len(a.situations))
+	next := 0
+	for i := range a.decided {
+		is[i] = true
+		if len(errs) > 0 {
+			continue
+		}
+		if a.opt.Driver != scenario.Sim {
+			errs = appendError(errs, conclude(i))
+			continue
+		}
+		for ; next < len(is) && (is[next] || a.rows[next] != nil) && len(errs) == 0; next++ {
+			errs = appendError(errs, conclude(next))
+		}
+	}
+	for i := range a.situations {
+		if len(errs) == 0 && a.err == nil {
+			errs = appendError(errs, conclude(i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func appendError(errs []error, err error) []error {
+	if err == nil {
+		return errs
+	}
+	return append(errs, err)
+}
+
+// card makes the result of the rows so far.
+func (a *audit) card(interrupted bool) *Result {
+	r := &Result{
+		Folder: a.evidence.Dir, Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Driver: a.opt.Driver, Budget: a.opt.Budget, Seed: a.opt.Seed,
+		Started: a.started.UTC(), Versions: map[string]string{"lockpick": campaign.Version(), "go": runtime.Version()},
+		Interrupted: interrupted, Took: time.Since(a.started),
+	}
+	for i, row := range a.rows {
+		if row == nil {
+			lacks := lacking(a.situations[i], "not tried yet", "lockpick audit --resume goes on")
+			row = &lacks
+		}
+		r.Rows = append(r.Rows, *row)
+		r.Schedules, r.Leases, r.Errors = r.Schedules+row.Schedules, r.Leases+row.Leases, r.Errors+len(row.Errors)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.redis != "" {
+		r.Versions["redis"] = a.redis
+	}
+	return r
 }
 
 func (opt *Options) check() error {
@@ -187,18 +275,22 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 
 // audit is the state of one audit.
 type audit struct {
-	opt      Options
-	subject  Subject
-	started  time.Time
-	evidence campaign.Store
-	series   []*series
-	skipped  map[string]string // reasons why situations are not applicable
-	runs     map[string]int    // number of stored runs by the property that they violate
+	opt        Options
+	subject    Subject
+	started    time.Time
+	evidence   campaign.Store
+	situations []Situation
+	rows       []*Row // by situation; nil: not concluded
+	series     []*series
+	skipped    map[string]string // reasons why situations are not applicable
+	runs       map[string]int    // number of stored runs by the property that they violate
+	decided    chan int          // situations of which all schedules are done
 
 	mu     sync.Mutex
 	status Status
 	broken map[string]bool // situations with a broken property
 	redis  string          // version of the masters
+	errors int             // schedules that ended with an error of the harness; -1: one ended well
 	err    error
 }
 
@@ -294,7 +386,7 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 		return err.Error()
 	}
 	n := a.schedules(c)
-	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != scenario.Sim})
+	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), left: n, stop: n - 1, real: a.opt.Driver != scenario.Sim})
 	a.status.Schedules += n
 	return ""
 }
@@ -311,73 +403,4 @@ func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 		}
 		return false
 	})
-}
-
-// try tries all schedules, in order, with all workers.
-func (a *audit) try(ctx context.Context) {
-	type task struct {
-		s *series
-		i int
-	}
-	var all []task
-	for _, s := range a.series {
-		for i := range s.trials {
-			all = append(all, task{s, i})
-		}
-	}
-	if a.opt.Driver != scenario.Sim { // run the first schedule of every case first, since most cases need no other
-		slices.SortStableFunc(all, func(x, y task) int { return x.i - y.i })
-	}
-	tasks := make(chan task)
-	var workers sync.WaitGroup
-	for range a.opt.Workers {
-		workers.Go(func() {
-			for t := range tasks {
-				a.attempt(ctx, t.s, t.i)
-			}
-		})
-	}
-	for _, t := range all {
-		tasks <- t
-	}
-	close(tasks)
-	workers.Wait()
-}
-
-// attempt tries one schedule, unless earlier ones have decided the series.
-func (a *audit) attempt(ctx context.Context, s *series, i int) {
-	a.mu.Lock()
-	if s.began.IsZero() {
-		s.began = time.Now()
-	}
-	skip := i > s.stop || ctx.Err() != nil || a.err != nil
-	a.status.Now = s.of.title(s.at)
-	a.mu.Unlock()
-	var t *trial
-	var err error
-	if !skip {
-		t, err = a.run(ctx, s, i)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t != nil {
-		t.after = time.Since(s.began)
-		s.trials[i] = t
-		a.redis = t.redis
-		s.decideWhereToStop()
-		if t.breaks(s.of) {
-			if a.broken == nil {
-				a.broken = map[string]bool{}
-			}
-			a.broken[s.of.ID] = true
-		}
-	}
-	if err != nil && a.err == nil {
-		a.err = fmt.Errorf("situation %s, schedule %d of seed %d: %w", s.of.title(s.at), i+1, a.opt.Seed, err)
-	}
-	a.status.Done++
-	a.status.Broken = len(a.broken)
-	if a.opt.Live != nil {
-		a.opt.Live(a.status)
-	}
 }

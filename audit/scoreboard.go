@@ -113,7 +113,7 @@ func (opt *ScoreboardOptions) card(ctx context.Context, e Entrant) (*Result, err
 	how.Client, how.Lock = e.Client, e.Name
 	var r *Result
 	if opt.Reuse {
-		r = how.finished()
+		r = how.stored(false)
 	}
 	if r == nil {
 		var err error
@@ -130,8 +130,8 @@ func (opt *ScoreboardOptions) card(ctx context.Context, e Entrant) (*Result, err
 	return r, nil
 }
 
-// finished returns the newest finished audit in the store with these options, or nil.
-func (opt *Options) finished() *Result {
+// stored returns the newest audit in the store with these options that was ended early or that is finished, or nil.
+func (opt *Options) stored(early bool) *Result {
 	situations, err := choose(opt.Only)
 	if err != nil {
 		return nil
@@ -143,7 +143,7 @@ func (opt *Options) finished() *Result {
 	for _, f := range slices.Backward(folders) { // their names begin with the time
 		dir := filepath.Join(opt.Store.Dir, f.Name())
 		r, err := ReadResult(filepath.Join(dir, ResultFile))
-		if err != nil || r.Interrupted || r.Driver != opt.Driver || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || len(opt.Client) == 0 && r.Lock != opt.Lock {
+		if err != nil || r.Interrupted != early || r.Driver != opt.Driver || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || len(opt.Client) == 0 && r.Lock != opt.Lock {
 			continue
 		}
 		if slices.EqualFunc(r.Rows, situations, func(a Row, b Situation) bool { return a.ID == b.ID }) {

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -23,6 +24,12 @@ type Sharded struct {
 	search.Kept
 	Library  string            `json:"library,omitempty"`
 	Versions map[string]string `json:"versions"`
+}
+
+// Agrees reports whether another try of the situation had the same outcome.
+func (s Sharded) Agrees(with Sharded) bool {
+	lean := func(x Sharded) Row { return (&Result{Rows: []Row{x.Row}}).Baseline().Rows[0] }
+	return reflect.DeepEqual(lean(s), lean(with))
 }
 
 // NewShard returns an empty batch to which a shard adds its results.
@@ -91,7 +98,7 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 	for _, id := range b.Units {
 		done, ok := b.Done[id]
 		if !ok {
-			done.Row = lacking(battery[slices.IndexFunc(battery, func(s Situation) bool { return s.ID == id })])
+			done.Row = lacking(battery[slices.IndexFunc(battery, func(s Situation) bool { return s.ID == id })], "its shard is missing", "run that shard")
 		}
 		r.Library = max(r.Library, done.Library)
 		if v := done.Versions["redis"]; v != "" {
@@ -139,12 +146,12 @@ func copyEvidence(from search.Kept, to, id string, f *Finding) error {
 	return nil
 }
 
-// lacking returns the row of a situation that no shard has tried.
-func lacking(s Situation) Row {
-	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Breaks}
+// lacking returns the row of a situation that was not tried.
+func lacking(s Situation, why, help string) Row {
+	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Assumption(), Without: s.Breaks}
 	for _, level := range Levels() {
 		row.Cells = append(row.Cells, Cell{Level: level, Outcome: Inconclusive, Findings: []Finding{
-			{Property: level, Outcome: Inconclusive, Why: "its shard is missing", Help: "run that shard"},
+			{Property: level, Outcome: Inconclusive, Why: why, Help: help},
 		}})
 	}
 	return row

@@ -18,7 +18,7 @@ type Situation struct {
 	ID       string   `yaml:"id"`               // short and unique: restart-forgets
 	Name     string   `yaml:"name"`             // a few words, for the card
 	Says     string   `yaml:"says"`             // one sentence: what happens
-	Breaks   string   `yaml:"breaks,omitempty"` // the assumption of a correct lock that it breaks; empty: none
+	Breaks   string   `yaml:"breaks,omitempty"` // the name of the assumption of a correct lock that it breaks; empty: none
 	Judges   []string `yaml:"judges"`           // levels and properties that it must decide; others need evidence
 	Inherent []string `yaml:"inherent,omitempty"`
 	Why      string   `yaml:"why,omitempty"`  // why no lock keeps the inherent properties
@@ -30,6 +30,18 @@ type Situation struct {
 
 	Group string `yaml:"-"` // title of its group
 }
+
+// assumptions has what a correct lock may rest on, by its name.
+var assumptions = map[string]string{
+	"persistence":             "A master that has granted a lock does not forget it.",
+	"complete replicas":       "A replica that takes over has all that its master acknowledged.",
+	"clients that never stop": "A client is never stopped in its critical section.",
+	"clocks of one rate":      "Clocks run at the same rate, but for a percent.",
+	"clocks that never jump":  "The clocks of masters do not jump.",
+}
+
+// Assumption returns the assumption of a correct lock that the situation breaks, as a sentence; empty: none.
+func (s *Situation) Assumption() string { return assumptions[s.Breaks] }
 
 // Case is one scenario of a situation.
 type Case struct {

@@ -25,6 +25,7 @@ type series struct {
 	judges []string // of the situation's Judges, those that the lock can show
 	real   bool     // on real masters
 	trials []*trial
+	left   int // schedules that are neither done nor skipped
 	stop   int // schedules with a higher number do not count
 	began  time.Time
 }
@@ -39,6 +40,7 @@ type trial struct {
 	run      string        // folder of its run; empty: not stored
 	kept     bool          // a finding refers to it
 	redis    string        // version of the masters
+	failed   string        // the error of the harness that ended it; empty: none
 }
 
 // judgement is the result of one schedule for one property.
@@ -50,6 +52,15 @@ type judgement struct {
 	evidence []checker.Evidence // its contribution to the evidence of its situation; none: it proves nothing
 	first    *checker.Violation
 	faults   []string // kinds of faults in the reason
+}
+
+// bound returns the real time after which a schedule is ended. Simulated schedules take seconds; real ones take their
+// time limit, what starts and heals the masters, and what judges them.
+func (s *series) bound() time.Duration {
+	if s.real {
+		return 2*time.Duration(s.base.TimeLimit) + 2*time.Minute
+	}
+	return 5 * time.Minute
 }
 
 // scenario returns the scenario of schedule i.
@@ -118,7 +129,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 			return
 		}
 		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
-		if e := search.ShortOf(v); e != nil {
+		if e := v.Short; e != nil {
 			j.help = e.Help
 		}
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 {

@@ -125,7 +125,6 @@ type run struct {
 	interrupted   interruption
 	died          death
 	window        history.Span                // only events in it are judged; the rest is context
-	whole         *Totals                     // the totals of the whole history, if this is an excerpt
 	slack         time.Duration               // how late an event may have been recorded
 	faulty        []history.Span              // built when first needed
 	competed      map[*history.Lease]bool     // built when first needed

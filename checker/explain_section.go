@@ -77,7 +77,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 		}
 	}
 	n.clientClock(l, to)
-	if !why && r.h.Header.Driver != "" && to-over > max(r.h.Header.TTL/20, r.slack) {
+	if !why && r.h.Header.Driver != "" && r.h.Header.Driver != history.Imported && to-over > max(r.h.Header.TTL/20, r.slack) {
 		// Lockpick recorded this history of its own clients: they leave as soon as their lock says
 		// that the lease is over, and everything that stops them is recorded.
 		why = true

@@ -208,6 +208,9 @@ func theyOrIt(masters []string) string {
 // lost adds that masters no longer stored a lease's key.
 func (n *narrative) lost(masters []string, a *history.Lease, e Event) {
 	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
+	if e.rest != "" {
+		e.Text = Enumerate(masters) + " " + e.rest
+	}
 	if e.Word == "" {
 		e.Word = "lost"
 	}
@@ -300,22 +303,27 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 		if e.At > next.At || why == CauseUnanswered { // the master executed it before next
 			e.At, e.Ops = n.by(yes, next), nil
 		}
-		whose := fmt.Sprintf("a release of %s's own token", a.Process)
+		whose, details := fmt.Sprintf("a release of %s's own token", a.Process), ""
 		switch {
 		case (why == CauseReleased || why == CauseUnanswered) && v.Client != "" && v.Client != a.Process:
-			whose += fmt.Sprintf(" by %s, which had the same token,", v.Client)
+			whose += " by " + v.Client
+			details = ", which had the same token"
 		case why == CauseReleased || why == CauseUnanswered:
 		case v.Key != a.Key:
-			whose = fmt.Sprintf("a release of %s by %s, whose key on the masters is the same,", v.Key, v.Client)
+			whose = fmt.Sprintf("a release of %s by %s", v.Key, v.Client)
+			details = ", whose key on the masters is the same"
 		default:
-			whose = fmt.Sprintf("a release of another token by %s", v.Client)
+			whose = "a release of another token by " + v.Client
 		}
 		if delayed {
-			whose += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET,", at(sent(v)), theyOrIt(ms))
+			details += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET", at(sent(v)), theyOrIt(ms))
 		}
-		e.Text = fmt.Sprintf("%s executed %s and deleted the key", Enumerate(ms), whose)
+		if details != "" {
+			details += ","
+		}
+		e.rest = fmt.Sprintf("executed %s%s and deleted the key", whose, details)
 		if why == CauseUnanswered {
-			e.Text = fmt.Sprintf("%s may have executed %s late and deleted the key: it was sent at %s and never answered", Enumerate(ms), strings.Split(whose, ", which")[0], at(sent(v)))
+			e.rest = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(sent(v)))
 		} else if e.Ops != nil {
 			for _, m := range ms {
 				for _, y := range n.releasesOf(v.Token, m, yes) {
@@ -411,7 +419,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			}
 		}
 		if len(ms) > 0 {
-			n.lost(ms, a, Event{At: to, Cause: CauseRestart, Text: fmt.Sprintf("%s had come back without the %s of %s", Enumerate(ms), what, a.Key)})
+			n.lost(ms, a, Event{At: to, Cause: CauseRestart, rest: fmt.Sprintf("had come back without the %s of %s", what, a.Key)})
 		}
 	}
 	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
@@ -463,9 +471,9 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 		}
 		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
 			n.fault(f, false, ms)
-			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID, Text: fmt.Sprintf("%s no longer stored the key of %s: a full master may evict a key", Enumerate(ms), a.Process)}
+			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID, rest: fmt.Sprintf("no longer stored the key of %s: a full master may evict a key", a.Process)}
 			if clock {
-				e.Cause, e.Text = CauseClock, fmt.Sprintf("%s no longer stored the key of %s: by the master's clock, its TTL was over", Enumerate(ms), a.Process)
+				e.Cause, e.rest = CauseClock, fmt.Sprintf("no longer stored the key of %s: by the master's clock, its TTL was over", a.Process)
 				switch jump := f.Params["clock"]; {
 				case strings.HasPrefix(jump, "+") && f.From > from:
 					e.At, e.Ops = f.From, []int{f.Index}

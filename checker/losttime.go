@@ -45,10 +45,10 @@ func contention(h *history.History, p Property, found []Violation, says string) 
 		Property: p, Verdict: Holds, Checked: votes, Evidence: []Evidence{needed}, Count: len(found), Why: fmt.Sprintf("in %d votes it did not happen", votes),
 	}
 	if needed.Got < needed.Need {
-		r.Verdict, r.Why = Invalid, fmt.Sprintf("needs %d %s, got %d: %s", needed.Need, needed.What, needed.Got, needed.Help)
+		r.Verdict, r.Short, r.Why = Invalid, &needed, needed.Needs()
 	}
 	if len(found) > 0 {
-		r.Verdict, r.Key = Violated, found[0].Key
+		r.Verdict, r.Short, r.Key = Violated, nil, found[0].Key
 		r.take(found)
 		r.Why = fmt.Sprintf(says, len(found)) + fmt.Sprintf(": the first at %.3fs on %s", found[0].At.Seconds(), found[0].Key)
 	}

@@ -217,24 +217,20 @@ func (n *narrative) join() {
 			continue
 		}
 		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At-joined[i-1].At <= moment && e.Detail == joined[i-1].Detail && e.Token == joined[i-1].Token {
-			last := &joined[i-1]
-			rest := strings.TrimPrefix(e.Text, Enumerate(e.Masters)+" was")
-			if mine := strings.TrimPrefix(strings.TrimPrefix(last.Text, Enumerate(last.Masters)+" was"), Enumerate(last.Masters)+" were"); mine == rest {
+			if last := &joined[i-1]; last.rest == e.rest {
 				last.Masters = set(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
-				last.Text = Enumerate(last.Masters) + " were" + rest
+				last.Text = Enumerate(last.Masters) + " were " + last.rest
 				continue
 			}
 		}
 		if i := len(joined); i > 0 && e.Kind == EventLost && joined[i-1].Kind == EventLost && e.At-joined[i-1].At <= moment && e.Cause == joined[i-1].Cause && e.Token == joined[i-1].Token {
-			last := &joined[i-1]
-			rest, named := strings.CutPrefix(e.Text, Enumerate(e.Masters)+" ")
-			if mine, too := strings.CutPrefix(last.Text, Enumerate(last.Masters)+" "); named && too && mine == rest {
+			if last := &joined[i-1]; e.rest != "" && last.rest == e.rest {
 				last.At = e.At
 				last.Masters = set(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
 				last.Detail = last.Detail && e.Detail
-				last.Text = Enumerate(last.Masters) + " " + rest
+				last.Text = Enumerate(last.Masters) + " " + last.rest
 				continue
 			}
 		}

@@ -1,47 +1,80 @@
 package checker
 
-import "lockpick/history"
+import (
+	"slices"
 
-// Totals sums up the judgement of mutual exclusion in a history that is too long to be judged at
+	"lockpick/history"
+)
+
+// partwise are the properties that are judged in histories that are too long to be judged at once.
+var partwise = []Property{MutualExclusion, BeliefExclusion}
+
+// Totals sums up the judgement of mutual exclusion and belief exclusion in a history that is too long to be judged at
 // once. Such a history is judged in parts; no hold overlaps a hold of another part.
-type Totals struct {
-	Holds      int
-	Violations int
-	Contended  int // contended acquisitions
-	Undecided  string
+type Totals struct{ of map[string]*total }
+
+// total sums up the judgement of one property.
+type total struct {
+	checked    int // holds or critical sections
+	violations int
+	contended  int // contended acquisitions
+	undecided  string
 }
 
-// Add judges a part by mutual exclusion, adds the result to the totals and returns it. repeated is
-// how many holds of the part are also in another part.
-func (t *Totals) Add(part *history.History, repeated int) Report {
-	rep := Check(part, MutualExclusion)
-	r := &rep.Results[0]
-	t.Holds += r.Checked - repeated
-	t.Violations += r.Count
-	for _, e := range r.Evidence {
-		t.Contended += e.Got
+// Add judges a part, adds the results to the totals and returns them. At most two holds of the part, which begin
+// before all others, may be in an earlier part, too: repeated is how many, and isRepeated tells whether an operation
+// is of one of them.
+func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int) bool) Report {
+	if t.of == nil {
+		t.of = map[string]*total{}
 	}
-	if r.Verdict == Unknown {
-		t.Undecided = r.Why
+	rep := Check(part, partwise...)
+	for i := range rep.Results {
+		r := &rep.Results[i]
+		of := t.of[r.Name]
+		if of == nil {
+			of = &total{}
+			t.of[r.Name] = of
+		}
+		of.checked += r.Checked - repeated
+		of.violations += r.Count
+		if len(r.Violations) > 0 && !slices.ContainsFunc(r.Violations[0].Ops, func(op int) bool { return !isRepeated(op) }) {
+			of.violations-- // the earlier part had both
+		}
+		for _, e := range r.Evidence {
+			of.contended += e.Got
+		}
+		if r.Verdict == Unknown {
+			of.undecided = r.Why
+		}
 	}
 	return rep
 }
 
-// CheckExcerpt judges mutual exclusion in an excerpt of a history that was judged in parts. The
-// counts in its result are those of the whole history, the violations those of the excerpt.
+// CheckExcerpt judges an excerpt of a history that was judged in parts. The counts in its results are those of the
+// whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	run := newRun(history.Pack(excerpt))
-	run.whole = &whole
 	j := run.mutualExclusion(linearizable(run.h.Ops, PorcupineLimit))
-	return Report{Results: []Result{run.conclude(MutualExclusion, j)}, DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
+	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
+	for i, j := range []*judgement{j, run.beliefsIn(sections(run.h.Ops, run.leaseAt))} {
+		p := partwise[i]
+		if of := whole.of[p.Name]; of != nil {
+			of.complete(j)
+		} else if p != MutualExclusion {
+			continue // there is no section
+		}
+		report.Results = append(report.Results, run.conclude(p, j))
+	}
+	return report
 }
 
 // complete copies the counts of the whole history into the judgement on an excerpt.
-func (t *Totals) complete(j *judgement) {
-	j.checked = t.Holds
-	j.found = max(t.Violations, len(j.violations))
-	j.evidence[0].Got = t.Contended
-	if t.Undecided != "" {
-		j.undecided = t.Undecided
+func (t *total) complete(j *judgement) {
+	j.checked = t.checked
+	j.found = max(t.violations, len(j.violations))
+	j.evidence[0].Got = t.contended
+	if t.undecided != "" {
+		j.undecided = t.undecided
 	}
 }

@@ -81,6 +81,7 @@ type Result struct {
 	Faults     string      `json:"-"`                    // if Verdict is Holds: which faults took effect, in words; the same for all properties of a run
 	Checked    int         `json:"checked"`              // how many leases, sections, writes or acquires were judged
 	Evidence   []Evidence  `json:"evidence,omitempty"`   // the evidence that the property needs to hold, and how much of it the run had
+	Short      *Evidence   `json:"-"`                    // if too little evidence is all that keeps Verdict from Holds: the first of Evidence that it lacks
 	Count      int         `json:"count,omitempty"`      // how many violations were found
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations violations, in order of time
 	Others     []Mark      `json:"-"`                    // the violations after these, without reasons

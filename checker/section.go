@@ -73,6 +73,10 @@ func (r *run) beliefExclusion() *judgement {
 	if len(all) == 0 {
 		return nil
 	}
+	return r.beliefsIn(all)
+}
+
+func (r *run) beliefsIn(all []stretch) *judgement {
 	competed := r.contended()
 	var contended []time.Duration
 	judged := 0

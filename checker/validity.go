@@ -53,6 +53,19 @@ type Evidence struct {
 	Got  int    `json:"got"`            // how many the run had
 	Need int    `json:"need"`           // how many the verdict Holds needs
 	Help string `json:"help,omitempty"` // what the user can do if there are too few
+
+	// UnderFaults says that these are the events of the row before that happened while a fault was in
+	// force or within a TTL after it.
+	UnderFaults bool `json:"-"`
+}
+
+// Needs returns how much of the evidence is needed and was there, and what helps, as the end of a sentence.
+func (e *Evidence) Needs() string {
+	s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
+	if e.Help != "" {
+		s += ": " + e.Help
+	}
+	return s
 }
 
 // The verdict Holds needs this evidence, unless the property says otherwise.
@@ -102,8 +115,11 @@ func (r *run) conclude(p Property, j *judgement) Result {
 		res.Verdict, res.Why = Invalid, j.invalid
 	case j.undecided != "":
 		res.Verdict, res.Why = Unknown, j.undecided
-	case r.missing(j) != "":
-		res.Verdict, res.Why = Invalid, r.missing(j)
+	case r.unproven(j) != "":
+		res.Verdict, res.Why = Invalid, r.unproven(j)
+	case j.short() != nil:
+		res.Verdict, res.Short = Invalid, j.short()
+		res.Why = res.Short.Needs()
 	default:
 		res.Verdict, res.Finding, res.Faults = Holds, j.holds(t)+j.note(), r.tried()
 		res.Why = res.Finding + found(j.evidence) + "; " + res.Faults
@@ -143,8 +159,8 @@ func (res *Result) take(found []Violation) {
 	}
 }
 
-// missing returns what the run lacks to prove that a property holds, or "".
-func (r *run) missing(j *judgement) string {
+// unproven returns why the run cannot prove that a property holds, whatever evidence it has, or "".
+func (r *run) unproven(j *judgement) string {
 	if share := r.stalled(0); share > MaxStalled {
 		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
 	}
@@ -156,27 +172,26 @@ func (r *run) missing(j *judgement) string {
 	if ttl := r.h.Header.TTL; j.needsSlack && ttl > 0 && r.slack > ttl/4 {
 		return fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s, or --driver sim", duration(r.slack), duration(ttl), duration(4*r.slack))
 	}
-	for _, e := range j.evidence {
-		if e.Got < e.Need {
-			s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
-			if e.Help != "" {
-				s += ": " + e.Help
-			}
-			return s
+	return ""
+}
+
+// short returns the first evidence of which there is too little, or nil.
+func (j *judgement) short() *Evidence {
+	for i := range j.evidence {
+		if e := &j.evidence[i]; e.Got < e.Need {
+			return e
 		}
 	}
-	return ""
+	return nil
 }
 
 // found returns how much evidence there was, as the end of a sentence.
 func found(evidence []Evidence) string {
 	var parts []string
-	for i, e := range evidence {
+	for _, e := range evidence {
 		what := e.What
-		if i > 0 {
-			if rest, same := strings.CutPrefix(what, evidence[0].What); same {
-				what = "of them" + rest
-			}
+		if e.UnderFaults {
+			what = "of them" + underFaults
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", e.Got, what))
 	}
@@ -186,13 +201,16 @@ func found(evidence []Evidence) string {
 	return "; " + strings.Join(parts, ", ")
 }
 
+// underFaults ends the name of the evidence that counts for the faults of a run.
+const underFaults = " while a fault was in force or within a TTL after it"
+
 // need returns the evidence of a property that judges events of one kind: how many there were, and
 // how many of them were in the faulty period. at holds the time of each event.
 func (r *run) need(what string, at []time.Duration, help string) []Evidence {
 	return r.needs(what, at, MinEvidence, MinUnderFaults, help)
 }
 
-func (r *run) needs(what string, at []time.Duration, total, underFaults int, help string) []Evidence {
+func (r *run) needs(what string, at []time.Duration, total, faulted int, help string) []Evidence {
 	rows := []Evidence{{What: what, Got: len(at), Need: total, Help: help}}
 	if !r.expectsFaults() {
 		return rows
@@ -203,7 +221,7 @@ func (r *run) needs(what string, at []time.Duration, total, underFaults int, hel
 			n++
 		}
 	}
-	return append(rows, Evidence{What: what + " while a fault was in force or within a TTL after it", Got: n, Need: underFaults,
+	return append(rows, Evidence{What: what + underFaults, Got: n, Need: faulted, UnderFaults: true,
 		Help: "try a longer --time-limit, a shorter --interval or milder faults"})
 }
 

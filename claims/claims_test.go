@@ -20,6 +20,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/internal/sampletest"
 	"lockpick/search"
 )
 
@@ -102,7 +103,14 @@ func TestCatalogueIsSound(t *testing.T) {
 // TestCatalogueIsAsExpected verifies all built-in claims, with few schedules for each.
 func TestCatalogueIsAsExpected(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	r, err := Verify(t.Context(), Catalogue(), Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
+	var catalogue []Claim
+	tried := sampletest.Of(t, 4)
+	for i, c := range Catalogue() {
+		if tried(i) {
+			catalogue = append(catalogue, c)
+		}
+	}
+	r, err := Verify(t.Context(), catalogue, Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

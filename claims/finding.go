@@ -166,7 +166,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		return f, undecided
 	case all.Missing() != nil:
 		f.Found, f.Outcome, f.Evidence = checker.Invalid, Undecided, all.Evidence
-		f.Why = fmt.Sprintf("%s together: %s", search.Counted(f.Proven, "schedule", "schedules"), search.Needs(all.Missing()))
+		f.Why = fmt.Sprintf("%s together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.Missing().Needs())
 		return f, proving
 	case slices.Contains(s.trials[:s.stop+1], nil):
 		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strconv"
 	"time"
@@ -24,6 +25,14 @@ const ShardKind = "claims"
 type Sharded struct {
 	ClaimResult
 	search.Kept
+}
+
+// Agrees reports whether another verification of the claim found the same.
+func (s Sharded) Agrees(with Sharded) bool {
+	lean := func(x Sharded) ClaimResult {
+		return (&Result{Claims: []ClaimResult{x.ClaimResult}}).Baseline().Claims[0]
+	}
+	return reflect.DeepEqual(lean(s), lean(with))
 }
 
 // NewShard returns an empty batch to which a shard adds its results.

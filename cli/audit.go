@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,7 @@ type auditFlags struct {
 	audit.Options
 	client                          string
 	junit, html, markdown, baseline string
-	updateBaseline, asJSON          bool
+	updateBaseline, strict, asJSON  bool
 	store                           string
 	shard, out                      string
 }
@@ -41,12 +40,15 @@ func auditCommand() *cobra.Command {
 cuts, clocks that jump and drift, masters and clients that stop and die, partitions, lost and late
 messages, contention, odd TTLs, extensions. It prints a report card: a row for each situation, a
 column for each level. Each cell is safe, broken (with one sentence why, and a command that replays
-it), inherent (broken here, as every lock is), inconclusive (with what to do), or not applicable.
+it), inherent (broken because an assumption is), inconclusive (with what to do), or not applicable.
 
 One of Lockpick's own locks (--lock) is tried on simulated masters, in many schedules. A lock behind
 a command (--client) is tried on redis-server processes. Broken cells keep a run with a report.
 
-With --baseline FILE only what is newly broken since then fails.
+With --baseline FILE only what is newly broken since then fails. What is newly inconclusive is tried
+again and reported; with --strict it fails, too, with exit code 2.
+
+The card is written as the audit goes on: an audit that was ended goes on with --resume.
 
 Exit codes: 0 nothing is broken (with --baseline: nothing newly), 1 something is, 2 inconclusive or
 interrupted, 64 bad usage or input, 70 an error of the harness.`,
@@ -70,6 +72,8 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.IntVar(&flags.Most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
 	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
 	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
+	f.BoolVar(&flags.strict, "strict", false, "with --baseline: what is newly inconclusive fails, too")
+	f.BoolVar(&flags.Resume, "resume", false, "go on with the newest audit in the store that has the same options and was ended early")
 	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "replace the baseline with this result")
 	outputFlag(cmd, &flags.junit, "junit", "", "write JUnit XML to this file")
 	outputFlag(cmd, &flags.html, "html", "", "write the page of the card to this file too")
@@ -85,6 +89,9 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 func runAudit(cmd *cobra.Command, flags auditFlags) error {
 	if flags.updateBaseline && flags.baseline == "" {
 		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}
+	}
+	if flags.strict && flags.baseline == "" {
+		return usageError{errors.New("--strict is about what is new since a baseline: add --baseline FILE")}
 	}
 	if cmd.Flags().Changed("client") {
 		words, err := clientCommandOf(flags.client)
@@ -113,11 +120,25 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 		return auditShard(cmd.Context(), flags, show)
 	}
 	r, err := audit.Run(cmd.Context(), flags.Options)
-	show.done()
 	if err != nil {
+		show.done()
 		return flagProblem(err)
 	}
-	return reportAudit(cmd.OutOrStdout(), r, before, flags)
+	judged, err := audit.Judge(r, before, flags.strict)
+	if err != nil {
+		show.done()
+		return usageError{fmt.Errorf("--baseline %s: %w", flags.baseline, err)}
+	}
+	if ids := judged.NewlyInconclusive(); len(ids) > 0 && !r.Interrupted {
+		show.line("newly inconclusive, and tried again: %s", strings.Join(ids, ", "))
+		if err := r.Retry(cmd.Context(), flags.Options, ids); err != nil {
+			show.done()
+			return flagProblem(err)
+		}
+		judged.Changes = r.Compare(before)
+	}
+	show.done()
+	return reportAudit(cmd.OutOrStdout(), judged, flags)
 }
 
 // auditBaseline reads the baseline. It returns nil if none is given or the file does not exist yet.
@@ -134,16 +155,9 @@ func auditBaseline(path string) (*audit.Result, error) {
 
 // reportAudit writes the requested outputs and the baseline, prints the card to out, and returns the command's
 // outcome.
-func reportAudit(out io.Writer, r, before *audit.Result, flags auditFlags) error {
-	var changes []audit.Change
-	if before != nil {
-		if err := r.Comparable(before); err != nil {
-			return usageError{fmt.Errorf("--baseline %s: %w", flags.baseline, err)}
-		}
-		changes = r.Compare(before)
-	}
+func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 	page := filepath.Join(r.Folder, "index.html")
-	writePage := func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) }
+	writePage := func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r.Result) }
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
@@ -152,8 +166,8 @@ func reportAudit(out io.Writer, r, before *audit.Result, flags auditFlags) error
 		write func(w io.Writer, dir string) error
 	}{
 		{flags.html, writePage},
-		{flags.markdown, func(w io.Writer, _ string) error { return reports.AuditMarkdown(w, r) }},
-		{flags.junit, func(w io.Writer, _ string) error { return reports.AuditJUnit(w, r, before != nil, changes) }},
+		{flags.markdown, func(w io.Writer, _ string) error { return reports.AuditMarkdown(w, r.Result) }},
+		{flags.junit, func(w io.Writer, _ string) error { return reports.AuditJUnit(w, r) }},
 	} {
 		if file.path == "" {
 			continue
@@ -162,55 +176,40 @@ func reportAudit(out io.Writer, r, before *audit.Result, flags auditFlags) error
 			return err
 		}
 	}
-	if flags.baseline != "" && (before == nil || flags.updateBaseline) && !r.Interrupted {
+	if flags.baseline != "" && (r.Before == nil || flags.updateBaseline) && !r.Interrupted {
 		if err := r.WriteBaseline(flags.baseline); err != nil {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later audits fail only for what is newly broken\n", flags.baseline)
 	}
-	if err := printAudit(out, r, before, changes, page, flags); err != nil {
+	if err := printAudit(out, r, page, flags); err != nil {
 		return err
 	}
-	return auditExit(r, before, changes)
+	if v := r.Verdict(); v != checker.Holds {
+		return verdictError(v)
+	}
+	return nil
 }
 
-func printAudit(out io.Writer, r, before *audit.Result, changes []audit.Change, page string, flags auditFlags) error {
+func printAudit(out io.Writer, r *audit.Judged, page string, flags auditFlags) error {
 	if flags.asJSON {
 		return reports.WriteJSON(out, struct {
 			Verdict checker.Verdict `json:"verdict"`
 			*audit.Result
 			Changes []audit.Change `json:"changes"`
 			Page    string         `json:"page"`
-		}{r.Verdict(), r, append([]audit.Change{}, changes...), page})
+		}{r.Verdict(), r.Result, append([]audit.Change{}, r.Changes...), page})
 	}
-	if err := reports.Audit(out, r, terminalOptions()); err != nil {
+	if err := reports.Audit(out, r.Result, terminalOptions()); err != nil {
 		return err
 	}
-	if before != nil {
-		if err := reports.AuditChanges(out, changes, flags.baseline, terminalOptions()); err != nil {
+	if r.Before != nil {
+		if err := reports.AuditChanges(out, r.Changes, flags.baseline, terminalOptions()); err != nil {
 			return err
 		}
 	}
 	_, err := fmt.Fprintf(out, "The card with all evidence: %s\n", page)
 	return err
-}
-
-// auditExit turns the card into the command's outcome. With a baseline, only what is newly broken fails.
-func auditExit(r, before *audit.Result, changes []audit.Change) error {
-	v := r.Verdict()
-	if before == nil {
-		if v != checker.Holds {
-			return verdictError(v)
-		}
-		return nil
-	}
-	switch {
-	case slices.ContainsFunc(changes, func(c audit.Change) bool { return c.Worse }):
-		return verdictError(checker.Violated)
-	case r.Interrupted || slices.ContainsFunc(changes, func(c audit.Change) bool { return c.Now == audit.Inconclusive }):
-		return verdictError(checker.Unknown)
-	}
-	return nil
 }
 
 // auditProgress shows the progress of an audit.

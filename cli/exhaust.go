@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ import (
 func exhaustCommand() *cobra.Command {
 	b := exhaust.DefaultBounds()
 	e := exhaust.Options{}
-	var faults, store, shard, out string
+	var faults, store string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "exhaust",
@@ -39,21 +38,14 @@ no-crash (AV), and is shown with where it is stuck.
 
 The number of schedules grows steeply with the number of faults and the horizon, so begin small.
 
-With --out the search is one shard of many, on many machines: --shard 3/64, or the index that Slurm,
-Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard writes what it finds into a
-file, which lockpick merge unites with the others. Give every shard the same bounds; --time-limit
-and --max-states are for each. A shard that is started again goes on where its file ends.
-
 Exit codes: 0 it holds for all of them, 1 a counterexample was found or a call failed, 2 the search
-was cut short (--time-limit, --max-states, Ctrl-C). With --out: 0 the shard is complete, whatever it
-found, 2 it is not.`,
+was cut short (--time-limit, --max-states, Ctrl-C).`,
 		Example: `  lockpick exhaust                                         a restart without persistence
   lockpick exhaust --persistence always                    … with it: holds for all schedules
   lockpick exhaust --persistence always --faults clock     a master's clock jumps
   lockpick exhaust --property L3 --faults client-pause     a client is paused while it holds the lock
   lockpick exhaust --faults late,lost --max-faults 2 --time-limit 10m
-  lockpick exhaust --lock redlock-quorum-half --masters 4 --faults none
-  lockpick exhaust --faults kill,late --max-faults 2 --shard 3/64 --out part-3.json`,
+  lockpick exhaust --lock redlock-quorum-half --masters 4 --faults none`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b.Faults = nil
@@ -66,9 +58,6 @@ found, 2 it is not.`,
 			}
 			if err := b.Check(); err != nil {
 				return flagProblem(err)
-			}
-			if shard != "" || out != "" {
-				return exhaustShard(cmd.Context(), e, shard, out)
 			}
 			return runExhaust(cmd.Context(), e, campaign.Store{Dir: store}, asJSON)
 		},
@@ -96,7 +85,6 @@ found, 2 it is not.`,
 	f.DurationVar(&e.TimeLimit, "time-limit", 0, "how long to search, in real time (default: to the end)")
 	f.IntVar(&e.MaxStates, "max-states", 5_000_000, "how many states to visit (5 million take about 1.5 GB); 0: no limit")
 	f.IntVar(&e.Workers, "workers", 0, "simulations at a time (default: one for each core)")
-	shardFlags(cmd, &shard, &out, "search")
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)
 	return cmd
@@ -110,12 +98,7 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 	if err != nil {
 		return err
 	}
-	return reportExhausted(os.Stdout, x, store, asJSON)
-}
-
-// reportExhausted stores the counterexample, if there is one, as a run, prints the result to out, and turns the
-// verdict into the exit code.
-func reportExhausted(out io.Writer, x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
+	// The counterexample, if there is one, is stored as a run.
 	var kept *judge.Result
 	if x.History != nil {
 		dir, r, err := x.Keep(store)
@@ -128,9 +111,9 @@ func reportExhausted(out io.Writer, x *exhaust.Result, store campaign.Store, asJ
 		kept = r
 	}
 	if asJSON {
-		err = reports.ExhaustedJSON(out, x, kept)
+		err = reports.ExhaustedJSON(os.Stdout, x, kept)
 	} else {
-		err = reports.Exhausted(out, x, kept, terminalOptions())
+		err = reports.Exhausted(os.Stdout, x, kept, terminalOptions())
 	}
 	if err == nil && x.Verdict != checker.Holds {
 		err = verdictError(x.Verdict)

@@ -86,8 +86,8 @@ func TestCheckLogs(t *testing.T) {
 	wants(out, "HOLDS L2 mutual exclusion: no two of 40 holds overlapped", "-v says why")
 	_, stderr = check(exitUndecided, "web-1.log.gz", "web-2.log.zst")
 	wants(stderr, "INCONCLUSIVE", "40 holds by a clock whose error is not known prove nothing: add --clock-error")
-	_, stderr = check(exitUndecided, "--clock-error", "50ms", "--property", "L3", "web-1.log.gz", "web-2.log.zst")
-	wants(stderr, "logs of a lock show mutual exclusion and nothing else")
+	_, stderr = check(exitUndecided, "--clock-error", "50ms", "--property", "L4", "web-1.log.gz", "web-2.log.zst")
+	wants(stderr, "logs of a lock show its leases and critical sections, and nothing else")
 
 	a, b = webLogs(true)
 	writeLogs(t, dir, a, b)
@@ -120,6 +120,27 @@ func TestCheckLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(string(page), "according to web-1.log.gz:21", "acquired: web-1.log.gz:21", "all others")
+
+	// A worker that goes on after the end of its lease, while another is inside.
+	var late strings.Builder
+	for i := range 20 {
+		at := time.Date(2026, 11, 22, 12, 0, 30*i, 123456789, time.UTC)
+		line := func(event string, after time.Duration, more string) {
+			fmt.Fprintf(&late, `{"time":%q,"event":%q,"key":"orders","token":"t%d","client":"w%d"%s}`+"\n", at.Add(after).Format(time.RFC3339Nano), event, i, i%2, more)
+		}
+		line("acquired", 0, fmt.Sprintf(`,"valid_until":%q`, at.Add(29990*time.Millisecond).Format(time.RFC3339Nano)))
+		if i == 7 {
+			line("releasing", 35*time.Second, "")
+		} else {
+			line("releasing", 29980*time.Millisecond, "")
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "late.log"), []byte(late.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ = check(exitViolated, "--clock-error", "50ms", "late.log")
+	wants(out, "VIOLATED L3 belief exclusion: 1 of 20 critical sections began while another client was still in one", "1 hold outlasted its lease",
+		"L2 mutual exclusion holds", "explains why w1 still acted on its lease")
 
 	// Mistakes: a compressed file that was cut off, a name that is nowhere, an unknown host.
 	whole, err := os.ReadFile(filepath.Join(dir, "web-1.log.gz"))

@@ -20,7 +20,6 @@ import (
 	"lockpick/internal/otherfile"
 	"lockpick/reports"
 	"lockpick/search"
-	"lockpick/search/exhaust"
 )
 
 // exploreShard searches one shard of an exploration and writes its part. If the file already contains the
@@ -190,40 +189,6 @@ func auditShard(ctx context.Context, flags auditFlags, show *auditProgress) erro
 	})
 }
 
-// exhaustShard searches one shard of all schedules within bounds.
-func exhaustShard(ctx context.Context, e exhaust.Options, shard, out string) error {
-	s, from, err := shardOf(shard)
-	if err != nil {
-		return err
-	}
-	e.Shard = s
-	part, err := exhaust.NewPart(e)
-	if err != nil {
-		return flagProblem(err)
-	}
-	return batchShard(part, s, from, out, func(units []string) (bool, error) {
-		if before, begun := part.Done[units[0]]; begun {
-			fmt.Fprintf(os.Stderr, "going on after %s: it had been cut short (%s)\n", search.Counted(before.Visited(), "state", "states"), before.Cut)
-		}
-		show := newProgress()
-		e.Live = show.exhausting
-		err := exhaust.RunShard(ctx, e, part)
-		show.done()
-		if errors.Is(err, search.ErrParts) {
-			return false, usageError{fmt.Errorf("--out: %s: %w", out, err)}
-		}
-		if err == nil {
-			now := part.Done[units[0]]
-			cut := ""
-			if now.Cut != "" {
-				cut = ", then cut short (" + now.Cut + ")"
-			}
-			fmt.Fprintf(os.Stderr, "%s%s: %s\n", search.Counted(now.Visited(), "state", "states"), cut, now.Summary(e.Bounds))
-		}
-		return false, err
-	})
-}
-
 // readBatches reads the parts of one kind, merges them, prints what is missing, and writes the merged part to
 // the file out unless that is empty.
 func readBatches[R any](kind string, files []string, merge func(...*search.Batch[R]) (*search.Batch[R], []string, error), out string) (whole *search.Batch[R], err error) {
@@ -288,23 +253,7 @@ func mergeAudit(screen io.Writer, files []string, store, out string, asJSON bool
 		return usageError{err}
 	}
 	noteAway(away)
-	return reportAudit(screen, r, nil, auditFlags{store: store, asJSON: asJSON})
-}
-
-// mergeExhaust merges the parts of an exhaustive search and prints the result to screen.
-func mergeExhaust(screen io.Writer, files []string, store, out string, asJSON bool) error {
-	whole, err := readBatches(exhaust.ShardKind, files, exhaust.Merge, out)
-	if err != nil {
-		return err
-	}
-	x, err := exhaust.Merged(whole)
-	if errors.Is(err, search.ErrParts) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	return reportExhausted(screen, x, campaign.Store{Dir: store}, asJSON)
+	return reportAudit(screen, &audit.Judged{Result: r}, auditFlags{store: store, asJSON: asJSON})
 }
 
 // earlier returns what the file already contains of the shard, or nil if there is no such file. It fails if
@@ -337,13 +286,13 @@ func mergeCommand() *cobra.Command {
 	var catalogues []string
 	cmd := &cobra.Command{
 		Use:   "merge PART.json ...",
-		Short: "Unite what the shards of explore, exhaust, claims or audit found",
-		Long: `Merge reads the files that explore, exhaust, claims or audit --shard … --out wrote, or that merge
+		Short: "Unite what the shards of explore, claims or audit found",
+		Long: `Merge reads the files that explore, claims or audit --shard … --out wrote, or that merge
 itself wrote, and judges them as if one machine had done it all: the counts and bounds are those of the
 whole. The order of the files does not matter, and a shard that occurs twice counts once. Of an
 exploration distinct violations are united; the counterexample of each is shrunk and kept as a run in
-the store. Of an exhaustive search the shortest counterexample is kept. Of claims and audits the
-evidence is copied from the shards' stores where they are on this machine.
+the store. Of claims and audits the evidence is copied from the shards' stores where they are
+on this machine.
 
 Files of other versions, scenarios, bounds or seeds are refused. Missing shards are named, and nothing
 holds while one is missing.
@@ -363,8 +312,6 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
 				return mergeClaims(screen, args, catalogues, store, out, asJSON)
 			case audit.ShardKind:
 				return mergeAudit(screen, args, store, out, asJSON)
-			case exhaust.ShardKind:
-				return mergeExhaust(screen, args, store, out, asJSON)
 			}
 			var parts []*search.Part
 			for _, file := range args {

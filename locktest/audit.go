@@ -17,7 +17,7 @@ import (
 
 // Audit tests the lock in the battery of situations of lockpick audit. It fails the test once for each
 // property that the lock violates where a lock can be safe: the message names the situations, explains the
-// violation, and names the stored run. It logs violations that are inherent, because every lock has them, and
+// violation, and names the stored run. It logs violations that are inherent, because an assumption is broken, and
 // findings that are inconclusive. It uses the options Masters(1) (the lock lives on one master), Properties
 // (levels or properties; default: all), Schedules (the most for each case), For (default: no limit), Seed and
 // RealRedis. With -short each case has one schedule.
@@ -107,7 +107,7 @@ func reportCard(t testing.TB, card *audit.Result, properties []string) {
 		t.Errorf("%s", b.text(card.Folder))
 	}
 	if len(inherent) > 0 {
-		t.Logf("broken, as every lock is there:\n    %s", strings.Join(inherent, "\n    "))
+		t.Logf("broken because an assumption is broken:\n    %s", strings.Join(inherent, "\n    "))
 	}
 	if len(open) > 0 {
 		t.Logf("inconclusive:\n    %s", strings.Join(open, "\n    "))

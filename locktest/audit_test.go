@@ -45,7 +45,7 @@ func (h *heard) Fatalf(f string, args ...any) { h.errors = append(h.errors, fmt.
 func (h *heard) Logf(f string, args ...any)   { h.logged += fmt.Sprintf(f, args...) + "\n" }
 
 // TestAudit: the battery fails the test of a lock that deletes the keys of others, in the situation that shows
-// it and with the reason, and tells what breaks every lock apart.
+// it and with the reason, and tells apart what breaks with an assumption.
 func TestAudit(t *testing.T) {
 	racetest.Exclude(t, "it runs some hundred schedules")
 	card, properties := auditIn(t, t.TempDir(), careless, []Option{Masters(1), Schedules(2), Properties("L1")})

@@ -18,7 +18,7 @@ var auditMark = map[audit.Outcome]string{
 }
 
 // auditLegend explains the marks.
-const auditLegend = "✓ safe, ✗ broken, (✗) inherent: broken here, as every lock is, ? inconclusive, – not applicable"
+const auditLegend = "✓ safe, ✗ broken, (✗) inherent: broken because an assumption is, ? inconclusive, – not applicable"
 
 // levelWords describes the levels, which are the columns of a card.
 var levelWords = []struct{ level, words string }{
@@ -63,24 +63,36 @@ func auditName(r *audit.Result) string {
 func auditSays(r *audit.Result) string {
 	n := map[audit.Outcome]int{} // number of situations by their worst outcome
 	tried := 0
+	var without []string // assumptions without which the lock is broken
 	for i := range r.Rows {
-		if r.Rows[i].Skipped != "" || r.Interrupted && r.Rows[i].Schedules == 0 {
+		row := &r.Rows[i]
+		if row.Skipped != "" || r.Interrupted && row.Schedules == 0 {
 			continue
 		}
 		tried++
-		n[worstOf(&r.Rows[i])]++
+		worst := worstOf(row)
+		n[worst]++
+		if worst == audit.Inherent && row.Without != "" && !slices.Contains(without, row.Without) {
+			without = append(without, row.Without)
+		}
 	}
 	var parts []string
-	if n[audit.Broken] > 0 {
+	switch {
+	case n[audit.Broken] > 0:
 		parts = append(parts, fmt.Sprintf("broken in %d of %s", n[audit.Broken], plural(tried, "situation")))
-	} else {
-		parts = append(parts, fmt.Sprintf("nothing is broken in %s", plural(tried, "situation")))
+	case r.Verdict() == checker.Holds:
+		parts = append(parts, fmt.Sprintf("safe under its assumptions (%d of %s)", n[audit.Safe], plural(tried, "situation")))
+	default:
+		parts = append(parts, fmt.Sprintf("not broken, and safe in %d of %s", n[audit.Safe], plural(tried, "situation")))
 	}
-	if n[audit.Inherent] > 0 {
-		parts = append(parts, fmt.Sprintf("in %d more every lock is broken", n[audit.Inherent]))
+	if len(without) > 0 {
+		parts = append(parts, "breaks without "+checker.Enumerate(without))
 	}
 	if n[audit.Inconclusive] > 0 {
 		parts = append(parts, fmt.Sprintf("%d inconclusive", n[audit.Inconclusive]))
+	}
+	if r.Errors > 0 {
+		parts = append(parts, plural(r.Errors, "schedule")+" ended with an error of Lockpick")
 	}
 	return auditName(r) + ": " + strings.Join(parts, "; ")
 }

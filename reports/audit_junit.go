@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"lockpick/audit"
+	"lockpick/checker"
 )
 
 // AuditJUnit writes an audit as JUnit XML: one test suite per group of situations, one test case
-// per level of each situation. A broken cell is a failure, an inconclusive one an error. Inherent
-// and not applicable cells are skipped. With baseline, only the cells that changes lists as newly
-// broken are failures; those that were broken before are skipped.
-func AuditJUnit(w io.Writer, r *audit.Result, baseline bool, changes []audit.Change) error {
-	all := &junitSuites{Name: fmt.Sprintf("lockpick audit of %s on %s", printable(auditName(r)), r.Driver), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
+// per level of each situation. What counts for the verdict is a failure if it is broken, and an error if it is
+// inconclusive. All else that is not safe is skipped.
+func AuditJUnit(w io.Writer, r *audit.Judged) error {
+	all := &junitSuites{Name: fmt.Sprintf("lockpick audit of %s on %s", printable(auditName(r.Result)), r.Driver), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	var suite *junitSuite
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -31,36 +31,23 @@ func AuditJUnit(w io.Writer, r *audit.Result, baseline bool, changes []audit.Cha
 					x.Out = printable("Replay: " + f.Command)
 				}
 			}
-			switch c.Outcome {
-			case audit.Broken:
-				if newly := newlyBroken(changes, row.ID, c.Level); baseline && !newly {
-					says.Message = "broken in the baseline too: " + says.Message
-					x.Skipped = &junitMessage{Message: says.Message}
-				} else {
-					x.Failure = says
-				}
-			case audit.Inconclusive:
+			switch counts := r.Counts(row.ID, c); {
+			case c.Outcome == audit.Broken && counts:
+				x.Failure = says
+			case c.Outcome == audit.Broken:
+				x.Skipped = &junitMessage{Message: "broken in the baseline too: " + says.Message}
+			case c.Outcome == audit.Inconclusive && counts:
 				x.Error = says
-			case audit.Inherent:
-				x.Skipped = &junitMessage{Message: says.Message}
-			case audit.NotApplicable:
-				if row.Skipped != "" {
-					says.Message = printable(row.Skipped)
-				}
+			case c.Outcome == audit.NotApplicable && row.Skipped != "":
+				x.Skipped = &junitMessage{Message: printable(row.Skipped)}
+			case c.Outcome != audit.Safe:
 				x.Skipped = &junitMessage{Message: says.Message}
 			}
 			all.add(suite, x)
 		}
 	}
-	return all.write(w)
-}
-
-// newlyBroken reports whether changes lists a cell as worse than in the baseline.
-func newlyBroken(changes []audit.Change, situation, level string) bool {
-	for _, c := range changes {
-		if c.Worse && c.Situation == situation && c.Level == level {
-			return true
-		}
+	if all.Failures+all.Errors == 0 && r.Verdict() != checker.Holds {
+		all.add(suite, junitCase{Name: "the whole audit", Class: "lockpick.audit." + printable(r.Lock), Time: "0", Error: &junitMessage{Message: "the audit was interrupted, or nothing in it is safe"}})
 	}
-	return false
+	return all.write(w)
 }

@@ -13,7 +13,7 @@ import (
 
 // Audit writes the report card of an audit: a table with a row for each situation and a column for
 // each level, then the broken properties with their reasons, the inconclusive cells, the situations
-// that break every lock, and those that are not applicable.
+// in which a broken assumption breaks it, and those that are not applicable.
 func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	fmt.Fprintf(&t.out, "%s  ", t.colors.verdict(r.Verdict(), auditWord(r)))
@@ -34,6 +34,7 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t.auditOpen(r)
 	t.auditInherent(r)
 	t.auditSkipped(r)
+	t.auditErrors(r)
 	t.out.WriteByte('\n')
 	t.text("", auditLine(r)+".")
 	return t.flush(w)
@@ -139,11 +140,11 @@ func (t *terminal) auditOpen(r *audit.Result) {
 		if first {
 			t.title("Inconclusive")
 		}
-		t.text("  ", fmt.Sprintf("Interrupted before %s was tried: run the audit to its end.", plural(untried, "more situation")))
+		t.text("  ", fmt.Sprintf("Interrupted before %s was tried: lockpick audit --resume goes on.", plural(untried, "more situation")))
 	}
 }
 
-// auditInherent writes the situations that break every lock.
+// auditInherent writes the situations in which a broken assumption breaks the lock.
 func (t *terminal) auditInherent(r *audit.Result) {
 	first := true
 	for i := range r.Rows {
@@ -158,10 +159,14 @@ func (t *terminal) auditInherent(r *audit.Result) {
 			continue
 		}
 		if first {
-			t.title("Inherent: these situations break every lock")
+			t.title("Inherent: what breaks with an assumption")
 			first = false
 		}
-		text := fmt.Sprintf("%s (%s): %s", row.Name, strings.Join(levels, ", "), row.Inherent)
+		text := fmt.Sprintf("%s (%s)", row.Name, strings.Join(levels, ", "))
+		if row.Without != "" {
+			text += ", without " + row.Without
+		}
+		text += ": " + row.Inherent
 		if row.Help != "" {
 			text += " " + row.Help
 		}
@@ -182,6 +187,18 @@ func (t *terminal) auditSkipped(r *audit.Result) {
 			first = false
 		}
 		t.text("  ", row.Name+": "+row.Skipped+".")
+	}
+}
+
+// auditErrors writes the errors that ended schedules.
+func (t *terminal) auditErrors(r *audit.Result) {
+	if r.Errors > 0 {
+		t.title("Errors of Lockpick, of which no verdict speaks")
+	}
+	for i := range r.Rows {
+		for _, e := range r.Rows[i].Errors {
+			t.text("  ", r.Rows[i].Name+": "+e+".")
+		}
 	}
 }
 
@@ -217,8 +234,11 @@ func AuditChanges(w io.Writer, changes []audit.Change, baseline string, opt Term
 	g := grid{header: []string{"Situation", "Level", "Property", "Before", "Now"}, wide: 2}
 	for _, c := range changes {
 		now := string(c.Now)
-		if c.Worse {
+		switch {
+		case c.Worse:
 			now = t.colors.bold("newly broken")
+		case c.Now == audit.Inconclusive:
+			now = "newly inconclusive"
 		}
 		g.rows = append(g.rows, []string{c.Situation, c.Level, words(c.Property), string(c.Before), now})
 	}

@@ -24,9 +24,6 @@ func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalO
 	t.title("Counts")
 	t.text("", fmt.Sprintf("%s visited; %s, of %s in all; %s", plural(x.States, "state"), plural(x.Runs, "simulation"),
 		plural(int(x.Steps), "event"), span(x.Elapsed.Round(10*time.Millisecond))))
-	if s := x.Shards; s != nil {
-		t.text("", searchedIn(s))
-	}
 	if x.Violation != nil {
 		t.title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
 		t.out.WriteString(prose(x.Violation, t.width) + "\n" + diagram(x.Violation, t.width))
@@ -35,22 +32,6 @@ func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalO
 		t.where(kept)
 	}
 	return t.flush(w)
-}
-
-// searchedIn says how many shards were searched, and how many visits repeated a state of another
-// shard.
-func searchedIn(s *exhaust.ShardCounts) string {
-	says := "searched in " + plural(s.Shards, "shard")
-	if s.Found < s.Shards {
-		says = fmt.Sprintf("searched in %d of %s", s.Found, plural(s.Shards, "shard"))
-	}
-	switch {
-	case !s.Exact:
-		return says + fmt.Sprintf("; a state that several of them visited counts once: about %s did not count. The number of states is an estimate, within about 0.1 %%", plural(s.Again, "visit"))
-	case s.Again > 0:
-		return says + fmt.Sprintf("; a state that several of them visited counts once: %s did not count", plural(s.Again, "visit"))
-	}
-	return says
 }
 
 // ExhaustedJSON writes the result as one JSON object. Its fields are a contract.
@@ -63,12 +44,6 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 		Report    string             `json:"report"`
 		History   string             `json:"history"`
 	}
-	type shards struct {
-		Count     int      `json:"count"`
-		Again     int      `json:"visited_again"` // of states that another shard visited
-		Estimated bool     `json:"estimated"`     // the numbers of states and of repeated visits are estimates
-		Missing   []string `json:"missing"`
-	}
 	out := struct {
 		Driver         string          `json:"driver"`
 		Bounds         exhaust.Bounds  `json:"bounds"`
@@ -77,14 +52,10 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 		Runs           int             `json:"runs"`
 		Events         int64           `json:"events"`
 		ElapsedMS      int64           `json:"elapsed_ms"`
-		Shards         *shards         `json:"shards,omitempty"` // only after a merge of shards
 		Counterexample *counterexample `json:"counterexample"`
 	}{
 		Driver: scenario.Sim, Bounds: x.Bounds, States: x.States, Runs: x.Runs, Events: x.Steps, ElapsedMS: x.Elapsed.Milliseconds(),
 		Verdicts: []verdictJSON{{x.Judged.Name, x.Judged.Level, "", x.Verdict, x.Why}},
-	}
-	if s := x.Shards; s != nil {
-		out.Shards = &shards{s.Shards, s.Again, !s.Exact, append([]string{}, s.Missing...)}
 	}
 	if v := x.Violation; v != nil {
 		out.Verdicts[0].Key = v.Key

@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"lockpick/checker"
@@ -16,7 +15,6 @@ type junitSuites struct {
 	Tests    int           `xml:"tests,attr"`
 	Failures int           `xml:"failures,attr"`
 	Errors   int           `xml:"errors,attr"`
-	Skipped  int           `xml:"skipped,attr"`
 	Time     string        `xml:"time,attr"`
 	Suites   []*junitSuite `xml:"testsuite"`
 }
@@ -53,12 +51,15 @@ func (s *junitSuites) add(suite *junitSuite, c junitCase) {
 		in, total *int
 	}{
 		{true, &suite.Tests, &s.Tests}, {c.Failure != nil, &suite.Failures, &s.Failures},
-		{c.Error != nil, &suite.Errors, &s.Errors}, {c.Skipped != nil, &suite.Skipped, &s.Skipped},
+		{c.Error != nil, &suite.Errors, &s.Errors},
 	} {
 		if n.is {
 			*n.in++
 			*n.total++
 		}
+	}
+	if c.Skipped != nil { // the schema of testsuites has no sum of these
+		suite.Skipped++
 	}
 }
 
@@ -76,44 +77,33 @@ func (s *junitSuites) write(w io.Writer) error {
 	return err
 }
 
-// exportJUnit writes a run's verdicts, one test case per property. A violated property is a
-// failure. A requested property (without --property: mutual exclusion) that is undecided or not
-// tested is an error. Other properties that are undecided or not tested are skipped.
+// exportJUnit writes a run's verdicts, one test case per property. What counts for the overall verdict is a
+// failure if it is violated, and an error if it is undecided or not tested. Anything else that does not hold is
+// skipped. So there are failures or errors if and only if the exit code is not 0.
 func exportJUnit(w io.Writer, x *Export) error {
 	r := x.Result
 	took := fmt.Sprintf("%.3f", r.Duration.Seconds())
 	all := &junitSuites{Name: "lockpick run " + r.Name, Time: took}
 	suite := &junitSuite{Name: r.Lock + " on " + r.Driver}
 	all.Suites = []*junitSuite{suite}
-	asked := r.Properties
-	if len(asked) == 0 {
-		asked = []string{checker.MutualExclusion.Level}
-	}
-	for _, p := range checker.Properties {
+	for _, p := range r.Parts(r.Properties) {
 		c := junitCase{Name: p.Level + " " + words(p.Name), Class: "lockpick." + r.Lock, Time: took}
-		verdict, why := checker.Verdict("not tested"), r.Untested[p.Name]
-		for i := range r.Verdicts {
-			v := &r.Verdicts[i]
-			if v.Name != p.Name {
-				continue
-			}
-			verdict, why = v.Verdict, v.Why
-			if len(v.Violations) > 0 {
-				c.Out = strings.Join(v.Violations[0].Steps(), "\n") + "\nRun again: " + r.Command + "\n"
-			}
+		if p.Result != nil && len(p.Result.Violations) > 0 {
+			c.Out = PrintableLines(strings.Join(p.Result.Violations[0].Steps(), "\n") + "\nRun again: " + r.Command + "\n")
 		}
-		wanted := slices.Contains(asked, p.Level) || slices.Contains(asked, p.Name)
 		switch {
-		case verdict == checker.Violated:
-			c.Failure = &junitMessage{Message: printable(why)}
-		case verdict == checker.Holds:
-		case wanted:
-			c.Error = &junitMessage{Message: printable(string(verdict) + ": " + why)}
+		case p.Verdict == checker.Holds:
+		case p.Counts && p.Verdict == checker.Violated:
+			c.Failure = &junitMessage{Message: printable(p.Why)}
+		case p.Counts:
+			c.Error = &junitMessage{Message: printable(string(p.Verdict) + ": " + p.Why)}
 		default:
-			c.Skipped = &junitMessage{Message: printable(string(verdict) + ": " + why)}
+			c.Skipped = &junitMessage{Message: printable(string(p.Verdict) + ": " + p.Why)}
 		}
-		c.Out = PrintableLines(c.Out)
 		all.add(suite, c)
+	}
+	if why := r.CutShort; why != "" && r.Overall == checker.Unknown && all.Failures+all.Errors == 0 {
+		all.add(suite, junitCase{Name: "the whole run", Class: "lockpick." + r.Lock, Time: took, Error: &junitMessage{Message: printable(why)}})
 	}
 	return all.write(w)
 }

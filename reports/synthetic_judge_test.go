@@ -45,7 +45,7 @@ func naiveResult(h *history.History) *judge.Result {
 			res.Finding, res.Faults = holds, "10 faults took effect (kill, pause)"
 			res.Evidence = []checker.Evidence{{What: what, Got: len(leases), Need: 10}}
 			if p != checker.DeadlockFree {
-				res.Evidence = append(res.Evidence, checker.Evidence{What: what + " while a fault was in force", Got: len(leases) / 2, Need: 3})
+				res.Evidence = append(res.Evidence, checker.Evidence{What: what + " while a fault was in force", Got: len(leases) / 2, Need: 3, UnderFaults: true})
 			}
 			res.Why = fmt.Sprintf("%s; %d %s; %s", holds, len(leases), what, res.Faults)
 		}

@@ -133,7 +133,7 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 		if len(l.Evidence) > 0 {
 			row[3], cases = count(l.Evidence[0].Got), true
 		}
-		if len(l.Evidence) > 1 && strings.HasPrefix(l.Evidence[1].What, l.Evidence[0].What) {
+		if len(l.Evidence) > 1 && l.Evidence[1].UnderFaults {
 			row[4], underFaults = count(l.Evidence[1].Got), true
 		}
 		g.rows = append(g.rows, row)

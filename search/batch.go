@@ -18,7 +18,7 @@ import (
 )
 
 // Batch records what shards did of a job that consists of named units: the claims of a verification, the
-// situations of an audit, the shards of an exhaustive search. The i-th unit, from 0, belongs to shard i mod
+// situations of an audit. The i-th unit, from 0, belongs to shard i mod
 // Shards + 1, so every shard is a fair sample. R is the result of one unit.
 type Batch[R any] struct {
 	Format   int               `json:"lockpick_part"`
@@ -30,30 +30,17 @@ type Batch[R any] struct {
 	Done     map[string]R      `json:"done"` // results by unit
 }
 
-// Partial is implemented by results of units that can be cut short. Of two results of the same unit, the one
-// with the larger Reached counts.
-type Partial interface {
-	CutBy() string  // why the unit ended early; empty: it is complete
-	Reached() int64 // a measure of how far the unit came
+// Agreeing is implemented by results of units that may differ in what says nothing, such as times.
+type Agreeing[R any] interface {
+	Agrees(with R) bool
 }
 
-// cutBy returns why a unit ended early, or "" if it is complete.
-func cutBy(result any) string {
-	if p, ok := result.(Partial); ok {
-		return p.CutBy()
+// agree reports whether two results of the same unit say the same.
+func agree[R any](a, b R) bool {
+	if x, ok := any(a).(Agreeing[R]); ok {
+		return x.Agrees(b)
 	}
-	return ""
-}
-
-// further reports whether result a of a unit counts instead of result b: it reached further or, of two equal
-// ones, its JSON sorts first.
-func further(a, b any) bool {
-	if x, ok := a.(Partial); ok {
-		if y := b.(Partial); x.Reached() != y.Reached() {
-			return x.Reached() > y.Reached()
-		}
-	}
-	return bytes.Compare(text(a), text(b)) < 0
+	return bytes.Equal(text(a), text(b))
 }
 
 // Kept names the folder in which a shard keeps the evidence of a unit, and how long the shard took for all
@@ -115,11 +102,11 @@ func NewBatch[R any](kind string, of map[string]string, units []string, s Shard)
 	}
 }
 
-// Left returns the units of a shard that are not done, or were cut short.
+// Left returns the units of a shard that are not done.
 func (b *Batch[R]) Left(s Shard) []string {
 	var left []string
 	for i, unit := range b.Units {
-		if r, done := b.Done[unit]; (!done || cutBy(r) != "") && b.shardOf(i) == max(1, s.Index) {
+		if _, done := b.Done[unit]; !done && b.shardOf(i) == max(1, s.Index) {
 			left = append(left, unit)
 		}
 	}
@@ -135,18 +122,9 @@ func (b *Batch[R]) Missing() []string {
 	var all []string
 	for i := 1; i <= b.Shards; i++ {
 		s := Shard{i, b.Shards}
-		of, left := s.schedules(len(b.Units)), b.Left(s)
-		var cut []string
-		for _, unit := range left {
-			if r, begun := b.Done[unit]; begun {
-				cut = append(cut, cutBy(r))
-			}
-		}
-		switch {
-		case len(left) == 0:
-		case len(cut) == of:
-			all = append(all, fmt.Sprintf("shard %d was cut short: %s", i, strings.Join(cut, ", ")))
-		case len(left) == of:
+		switch left := b.Left(s); len(left) {
+		case 0:
+		case s.schedules(len(b.Units)):
 			none = append(none, i)
 		default:
 			all = append(all, fmt.Sprintf("shard %d lacks %s", i, strings.Join(left, ", ")))
@@ -158,10 +136,9 @@ func (b *Batch[R]) Missing() []string {
 	return all
 }
 
-// MergeBatches merges parts of the same job. The order and the grouping of the parts do not matter: of a unit
-// that was done twice, the result that reached further counts, and of two equal ones the one whose JSON sorts
-// first. The notes name the shards that occur more than once. It fails with ErrParts if the parts are of
-// different jobs or versions.
+// MergeBatches merges parts of the same job. The order and the grouping of the parts do not matter: of two results
+// of a unit, which must agree, the one whose JSON sorts first counts. The notes name the shards that occur more than
+// once. It fails with ErrParts if the parts are of different jobs or versions, or contradict each other.
 func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, err error) {
 	if len(parts) == 0 {
 		return nil, nil, fmt.Errorf("%w: there are none", ErrParts)
@@ -183,8 +160,11 @@ func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, e
 			known, again := whole.Done[unit]
 			if again {
 				twice[p.shardOf(i)] = true
+				if !agree(known, r) {
+					return nil, nil, fmt.Errorf("%w: shard %d occurs twice, with different results of %s", ErrParts, p.shardOf(i), unit)
+				}
 			}
-			if !again || further(r, known) {
+			if !again || bytes.Compare(text(r), text(known)) < 0 {
 				whole.Done[unit] = r
 			}
 		}

@@ -106,4 +106,8 @@ func TestBatchesThatDoNotBelongTogether(t *testing.T) {
 	if _, notes, err := MergeBatches(twice, twice); err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0], ": 2") {
 		t.Errorf("%q, %v", notes, err)
 	}
+	other := make(func(b *Batch[int]) { b.Done["b"] = 2 })
+	if _, _, err := MergeBatches(twice, other); !errors.Is(err, ErrParts) || !strings.Contains(err.Error(), "shard 2 occurs twice, with different results of b") {
+		t.Errorf("two results of one unit: %v", err)
+	}
 }

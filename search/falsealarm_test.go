@@ -230,7 +230,7 @@ func withoutEvidence(v *checker.Result) string {
 	}
 	for _, e := range v.Evidence {
 		if e.Got < e.Need || e.Need == 0 {
-			return Needs(&e)
+			return e.Needs()
 		}
 	}
 	return ""

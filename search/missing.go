@@ -3,38 +3,17 @@ package search
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"lockpick/checker"
 )
 
-// ShortOf returns the evidence that a schedule had too little of, if nothing else keeps the schedule from
-// proving that the property holds; otherwise nil.
-func ShortOf(v *checker.Result) *checker.Evidence {
-	for i := range v.Evidence {
-		if e := &v.Evidence[i]; v.Verdict == checker.Invalid && e.Got < e.Need && strings.HasPrefix(v.Why, fmt.Sprintf("needs %d %s", e.Need, e.What)) {
-			return e
-		}
-	}
-	return nil
-}
-
 // lacking explains why a schedule proves nothing about a property, with the same text for all schedules that
 // lack the same evidence.
 func lacking(v *checker.Result) string {
-	if e := ShortOf(v); e != nil {
+	if e := v.Short; e != nil {
 		return fmt.Sprintf("it needs %d %s", e.Need, e.What)
 	}
 	return cmp.Or(v.Why, "the checker could not decide")
-}
-
-// Needs renders the needed and the present amount of evidence, and what helps.
-func Needs(e *checker.Evidence) string {
-	s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
-	if e.Help != "" {
-		s += ": " + e.Help
-	}
-	return s
 }
 
 // helpInconclusive ends a sentence with advice that makes schedules conclusive.

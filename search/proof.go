@@ -12,7 +12,7 @@ import (
 // verdict is neither holds nor short of evidence alone, or if one needed sort of evidence is absent: then the
 // schedule could not have violated the property.
 func EvidenceOf(v *checker.Result) []checker.Evidence {
-	if v.Verdict != checker.Holds && ShortOf(v) == nil {
+	if v.Verdict != checker.Holds && v.Short == nil {
 		return nil
 	}
 	for _, e := range v.Evidence {

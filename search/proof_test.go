@@ -15,8 +15,13 @@ func TestWhatAddsToAProof(t *testing.T) {
 	under := func(got int) checker.Evidence {
 		return checker.Evidence{What: "meetings under faults", Got: got, Need: 3}
 	}
-	result := func(v checker.Verdict, why string, rows ...checker.Evidence) *checker.Result {
-		return &checker.Result{Verdict: v, Why: why, Evidence: rows}
+	result := func(v checker.Verdict, rows ...checker.Evidence) *checker.Result {
+		return &checker.Result{Verdict: v, Why: "told", Evidence: rows}
+	}
+	lacking := func(of int, rows ...checker.Evidence) *checker.Result {
+		r := result(checker.Invalid, rows...)
+		r.Short = &r.Evidence[of]
+		return r
 	}
 	var all Proof
 	for _, c := range []struct {
@@ -24,13 +29,13 @@ func TestWhatAddsToAProof(t *testing.T) {
 		r    *checker.Result
 		adds bool
 	}{
-		{"it holds", result(checker.Holds, "", row(12, 10), under(3)), true},
-		{"too short", result(checker.Invalid, "needs 10 meetings, got 2: wait", row(2, 10), under(1)), true},
-		{"too few under faults", result(checker.Invalid, "needs 3 meetings under faults, got 1", row(11, 10), under(1)), true},
-		{"none under faults", result(checker.Invalid, "needs 3 meetings under faults, got 0", row(11, 10), under(0)), false},
-		{"a fault that did nothing", result(checker.Invalid, "kill was requested but never installed", row(11, 10), under(9)), false},
-		{"undecided", result(checker.Unknown, "cut short", row(11, 10), under(9)), false},
-		{"without evidence", result(checker.Holds, ""), false},
+		{"it holds", result(checker.Holds, row(12, 10), under(3)), true},
+		{"too short", lacking(0, row(2, 10), under(1)), true},
+		{"too few under faults", lacking(1, row(11, 10), under(1)), true},
+		{"none under faults", lacking(1, row(11, 10), under(0)), false},
+		{"a fault that did nothing", result(checker.Invalid, row(11, 10), under(9)), false},
+		{"undecided", result(checker.Unknown, row(11, 10), under(9)), false},
+		{"without evidence", result(checker.Holds), false},
 	} {
 		before := all.Schedules
 		all.Add(EvidenceOf(c.r))
@@ -46,7 +51,7 @@ func TestWhatAddsToAProof(t *testing.T) {
 		t.Error("nothing lacks nothing")
 	}
 	short := Proof{Evidence: []checker.Evidence{row(9, 10)}}
-	if got := Needs(short.Missing()); got != "needs 10 meetings, got 9: wait" {
+	if got := short.Missing().Needs(); got != "needs 10 meetings, got 9: wait" {
 		t.Error(got)
 	}
 }

@@ -24,8 +24,8 @@ const (
 	nearby = 3
 )
 
-// Logs judges a log of a lock that Lockpick did not run. Logs can only show mutual exclusion (L2). The
-// history contains the holds that are certain. For a long log all of them are judged, but the history
+// Logs judges a log of a lock that Lockpick did not run. Logs show mutual exclusion (L2) and, since a client is in its
+// critical section until it releases, belief exclusion (L3). The history contains the holds that are certain. For a long log all of them are judged, but the history
 // contains only those around violations. An error is a *HarnessError.
 func Logs(l *logs.Log) (*history.History, *Result, error) {
 	h, report, err := checkLogs(l)
@@ -70,7 +70,7 @@ func granted(h *history.History) (n int) {
 func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
 	if l.Judged <= partHolds && l.Clients <= wholeClients {
 		h := l.All().History
-		report := checker.Check(h, checker.MutualExclusion)
+		report := checker.Check(h, checker.MutualExclusion, checker.BeliefExclusion)
 		return h, report, harnessError(report.Err())
 	}
 	type found struct {
@@ -80,12 +80,14 @@ func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
 	var all []found
 	var totals checker.Totals
 	for part := range l.Parts(partHolds) {
-		report := totals.Add(part.History, part.Repeated)
+		report := totals.Add(part.History, part.Repeated, part.IsRepeated)
 		if err := report.Err(); err != nil {
 			return nil, report, harnessError(err)
 		}
-		for _, v := range report.Results[0].Violations {
-			all = append(all, found{v.At, [2]int{part.Hold(v.Ops[0]), part.Hold(v.Ops[len(v.Ops)-1])}})
+		for _, r := range report.Results {
+			for _, v := range r.Violations {
+				all = append(all, found{v.At, [2]int{part.Hold(v.Ops[0]), part.Hold(v.Ops[len(v.Ops)-1])}})
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
@@ -109,10 +111,9 @@ func harnessError(err error) error {
 	return &HarnessError{err}
 }
 
-// concludeLogs limits the verdict on mutual exclusion to what a log can prove: it is not holds if overlaps
-// are possible, or if most holds prove nothing.
+// concludeLogs limits the verdicts to what a log can prove: mutual exclusion is not holds if overlaps are possible,
+// and nothing is if most holds prove nothing.
 func concludeLogs(l *logs.Log, r *Result) {
-	v := &r.Verdicts[0]
 	doubts := l.Doubts()
 	slices.SortStableFunc(doubts, func(a, b logs.Doubt) int { return cmp.Compare(b.Count, a.Count) })
 	help := ""
@@ -123,18 +124,32 @@ func concludeLogs(l *logs.Log, r *Result) {
 	if r.PossibleCount == 1 {
 		possible = "1 hold began while another still held the lock if all times are right, which is not certain"
 	}
-	switch {
-	case v.Verdict == checker.Violated && r.PossibleCount > 0:
-		v.Why += "; beside these, " + possible
-	case v.Verdict == checker.Violated, v.Verdict == checker.Unknown:
-	case r.PossibleCount > 0:
-		v.Verdict, v.Why, v.Finding, v.Faults = checker.Unknown, possible+help, "", ""
-	case v.Verdict == checker.Invalid:
-		v.Why += help
-	case 2*l.Judged < l.Holds:
-		v.Evidence = append(v.Evidence, checker.Evidence{What: "holds that are certain", Got: l.Judged, Need: (l.Holds + 1) / 2})
-		v.Finding, v.Faults = "", ""
-		v.Verdict, v.Why = checker.Invalid, fmt.Sprintf("only %d of %d holds are certain%s", l.Judged, l.Holds, help)
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		overlaps := r.PossibleCount > 0 && v.Name == checker.MutualExclusion.Name
+		switch {
+		case v.Verdict == checker.Violated && overlaps:
+			v.Why += "; beside these, " + possible
+		case v.Verdict == checker.Violated, v.Verdict == checker.Unknown:
+		case overlaps:
+			v.Verdict, v.Short, v.Why, v.Finding, v.Faults = checker.Unknown, nil, possible+help, "", ""
+		case v.Verdict == checker.Invalid:
+			v.Why += help
+		case 2*l.Judged < l.Holds:
+			v.Evidence = append(v.Evidence, checker.Evidence{What: "holds that are certain", Got: l.Judged, Need: (l.Holds + 1) / 2})
+			v.Finding, v.Faults = "", ""
+			v.Verdict, v.Why = checker.Invalid, fmt.Sprintf("only %d of %d holds are certain%s", l.Judged, l.Holds, help)
+		}
+		if n := l.Outlasted; n > 0 && v.Name == checker.BeliefExclusion.Name {
+			says := fmt.Sprintf("; %d holds outlasted their leases", n)
+			if n == 1 {
+				says = "; 1 hold outlasted its lease"
+			}
+			v.Why += says
+			if v.Finding != "" {
+				v.Finding += says
+			}
+		}
 	}
 }
 

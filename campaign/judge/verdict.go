@@ -41,25 +41,63 @@ func (r *Result) Conclude(asked []string) Conclusion {
 			reasons = append(reasons, reason)
 		}
 	}
-	for _, v := range r.ResultsFor(asked) {
-		if len(asked) == 0 && v.Verdict != checker.Violated && v.Property != checker.MutualExclusion {
-			continue
+	told := map[string]bool{}
+	for _, p := range r.Parts(asked) {
+		switch {
+		case !p.Counts:
+		case p.Verdict != NotTested:
+			add(p.Verdict, fmt.Sprintf("%s %s is %s: %s", p.Level, p.Name, p.Verdict, p.Why))
+		case p.asked == "":
+			add(NotTested, "mutual exclusion was not judged")
+		case !told[p.asked]:
+			told[p.asked] = true
+			add(NotTested, fmt.Sprintf("%s was asked for and not tested: %s", p.asked, r.whyNotTested(p.asked)))
 		}
-		add(v.Verdict, fmt.Sprintf("%s %s is %s: %s", v.Level, v.Name, v.Verdict, v.Why))
-	}
-	for _, name := range asked {
-		if len(r.ResultsFor([]string{name})) == 0 {
-			add(NotTested, fmt.Sprintf("%s was asked for and not tested: %s", name, r.whyNotTested(name)))
-		}
-	}
-	if len(asked) == 0 && len(r.ResultsFor([]string{checker.MutualExclusion.Name})) == 0 {
-		add(NotTested, "mutual exclusion was not judged")
 	}
 	if r.CutShort != "" && c.Verdict != checker.Violated {
 		return Conclusion{checker.Unknown, r.CutShort}
 	}
 	c.Why = strings.Join(reasons, "; ")
 	return c
+}
+
+// Part is what a run says about one property.
+type Part struct {
+	checker.Property
+	Verdict checker.Verdict // NotTested if there is no result
+	Why     string
+	Counts  bool            // it counts for the overall verdict
+	Result  *checker.Result // nil if there is none
+
+	asked string // the level or the name under which a property without a result was asked for
+}
+
+// Parts returns what the run says about each property, given the levels or properties in asked, for which Conclude
+// has the rules. Everything that shows a verdict, from the exit code to JUnit, takes from here whether it counts.
+func (r *Result) Parts(asked []string) []Part {
+	var parts []Part
+	for _, p := range checker.Properties {
+		part := Part{Property: p, Verdict: NotTested, Why: r.Untested[p.Name]}
+		if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == p.Name }); i >= 0 {
+			part.Result = &r.Verdicts[i]
+			part.Verdict, part.Why = part.Result.Verdict, part.Result.Why
+		}
+		of := func(name string) bool { return name == p.Name || name == p.Level }
+		switch i := slices.IndexFunc(asked, of); {
+		case len(asked) == 0:
+			part.Counts = p == checker.MutualExclusion || part.Verdict == checker.Violated
+		case i < 0:
+		case part.Verdict != NotTested:
+			part.Counts = true
+		default: // of a level, the properties without a result count only if none has one
+			i := slices.IndexFunc(asked, func(name string) bool { return of(name) && len(r.ResultsFor([]string{name})) == 0 })
+			if part.Counts = i >= 0; part.Counts {
+				part.asked = asked[i]
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // SetProperties sets the properties that decide the overall verdict, and computes the verdict.
@@ -99,7 +137,7 @@ func whyNotTested(p checker.Property, h *history.History, unseen string) string 
 		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
 	}
 	if h.Header.Driver == history.Imported {
-		return "logs of a lock show mutual exclusion and nothing else"
+		return "logs of a lock show its leases and critical sections, and nothing else"
 	}
 	asked := slices.Contains(h.Header.Properties, p.Name)
 	switch p.Name {

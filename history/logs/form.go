@@ -22,6 +22,15 @@ type form struct {
 
 func (f *form) from() int64 { return f.grants[0].at }
 
+// left returns the latest time at which the client certainly was in its critical section: when it released the
+// lock, however long its lease lasted.
+func (f *form) left() int64 {
+	if f.end == math.MaxInt64 {
+		return f.to
+	}
+	return max(f.end, f.from())
+}
+
 // doubt is the reason why no part of a hold is certain.
 type doubt int
 

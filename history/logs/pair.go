@@ -21,7 +21,8 @@ type Log struct {
 	Extended int           // number of extensions
 	Duration time.Duration // from the first event to the last
 
-	Judged int // number of holds that certainly lasted for some time
+	Judged    int // number of holds that certainly lasted for some time
+	Outlasted int // number of these whose critical section certainly lasted longer
 
 	im         *Importer
 	holds      events
@@ -252,10 +253,14 @@ func (l *Log) survey() {
 		if !known && h.flags&hasEnd == 0 {
 			f.add(noEnd, h.place())
 		}
-		if _, why := l.certain(h); why != sure {
+		f, why := l.certain(h)
+		if why != sure {
 			l.unsure[why]++
-		} else {
-			l.Judged++
+			continue
+		}
+		l.Judged++
+		if known && f.left() > until+(until-f.to) { // by twice what is not known of the lease's end
+			l.Outlasted++
 		}
 	}
 	l.Duration = time.Duration(last - l.base)

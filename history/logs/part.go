@@ -14,48 +14,68 @@ import (
 // except for the holds that it repeats.
 type Part struct {
 	*history.History
-	Repeated int     // number of holds that are also in an earlier part
+	Repeated int     // number of holds that are also in an earlier part: at most two
 	holds    []int32 // by operation: the number of its hold, -1 if none
+	repeated []int32 // the numbers of the Repeated holds
 }
+
+// IsRepeated reports whether an operation is of a hold that is also in an earlier part.
+func (p *Part) IsRepeated(op int) bool { return slices.Contains(p.repeated, p.holds[op]) }
 
 // Hold returns the number of an operation's hold in the log; -1: none.
 func (p *Part) Hold(op int) int { return int(p.holds[op]) }
 
 // Parts yields histories of about size holds each, which together contain every certain hold. It
 // cuts where a lock is free. If a lock is never free within four times as many holds, Parts cuts
-// there and repeats the hold that lasts longest in the next part.
+// there and repeats the hold and the critical section that last longest in the next part.
 func (l *Log) Parts(size int) iter.Seq[*Part] {
 	return func(yield func(*Part) bool) {
 		var holds []int32
 		repeated := 0
-		longest, longestTo, freeAt := -1, int64(0), int64(math.MinInt64)
+		var longest, latest last // of the holds, and of the critical sections
+		freeAt := int64(math.MinInt64)
 		for i := range l.holds.n {
 			h := l.holds.at(i)
 			if i > 0 && h.key != l.holds.at(i-1).key {
-				longest, freeAt = -1, math.MinInt64
+				longest, latest, freeAt = last{}, last{}, math.MinInt64
 			}
 			if cut := h.at >= freeAt; cut && len(holds) >= size || len(holds) >= 4*size {
 				if !yield(l.part(holds, repeated, false)) {
 					return
 				}
-				holds, repeated = nil, 0
-				if !cut && longest >= 0 {
-					holds, repeated = append(holds, int32(longest)), 1
+				holds = nil
+				if !cut {
+					holds = slices.Compact(append(longest.hold, latest.hold...))
 				}
+				repeated = len(holds)
 			}
 			freeAt = max(freeAt, l.exact(h).to)
+			if h.flags&hasEnd != 0 {
+				freeAt = max(freeAt, h.end)
+			}
 			f, why := l.certain(h)
 			if why != sure {
 				continue
 			}
 			holds = append(holds, int32(i))
-			if longest < 0 || f.to > longestTo {
-				longest, longestTo = i, f.to
-			}
+			longest.take(i, f.to)
+			latest.take(i, f.left())
 		}
 		if len(holds) > repeated {
 			yield(l.part(holds, repeated, false))
 		}
+	}
+}
+
+// last is the hold that ends last of those taken.
+type last struct {
+	hold []int32 // empty: none was taken
+	to   int64
+}
+
+func (x *last) take(i int, to int64) {
+	if len(x.hold) == 0 || to > x.to {
+		x.hold, x.to = []int32{int32(i)}, to
 	}
 }
 
@@ -123,8 +143,8 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	slices.SortFunc(all, func(a, b begun) int {
 		return cmp.Or(cmp.Compare(a.form.from(), b.form.from()), cmp.Compare(a.hold, b.hold))
 	})
-	ms := make([]moment, 0, 4*len(holds))
-	values := make([]history.Value, 0, 3*len(holds))
+	ms := make([]moment, 0, 5*len(holds))
+	values := make([]history.Value, 0, 4*len(holds))
 	returned := map[string]int64{} // by process: when its previous acquire returned
 	for n := range all {
 		i, f := all[n].hold, &all[n].form
@@ -151,6 +171,7 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 		add(min(max(h.requested(), returned[process], l.base), f.from()), history.Invoke, history.FAcquire, 0, h.place(), h.at)
 		returned[process] = f.from()
 		add(f.from(), history.OK, history.FAcquire, f.grants[0].until, h.place(), h.at)
+		add(f.from(), history.OK, history.FEnter, 0, h.place(), h.at) // the release, or the last extension, ends the section
 		for _, g := range f.grants[1:] {
 			if g.at < f.end {
 				x := g.extension
@@ -165,7 +186,7 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	slices.SortFunc(ms, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.hold, b.hold), cmp.Compare(a.step, b.step))
 	})
-	p := &Part{History: &history.History{Header: l.Header(), Ops: make([]history.Op, 0, len(ms)+1), Ended: true}, Repeated: repeated, holds: make([]int32, 0, len(ms)+1)}
+	p := &Part{History: &history.History{Header: l.Header(), Ops: make([]history.Op, 0, len(ms)+1), Ended: true}, Repeated: repeated, repeated: holds[:repeated:repeated], holds: make([]int32, 0, len(ms)+1)}
 	end := time.Duration(0)
 	for n := range ms {
 		op := ms[n].Op

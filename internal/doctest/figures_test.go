@@ -213,7 +213,7 @@ func situations(*testing.T) []string {
 		if len(s.Inherent) > 0 {
 			inherent = "**" + strings.Join(s.Inherent, ", ") + "**: " + s.Why
 		}
-		lines = append(lines, fmt.Sprintf("| `%s`: %s | %s | %s | %s |", s.ID, s.Name, strings.TrimSpace(s.Says+" "+s.Breaks), strings.Join(s.Judges, ", "), inherent))
+		lines = append(lines, fmt.Sprintf("| `%s`: %s | %s | %s | %s |", s.ID, s.Name, strings.TrimSpace(s.Says+" "+s.Assumption()), strings.Join(s.Judges, ", "), inherent))
 	}
 	return lines
 }

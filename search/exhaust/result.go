@@ -2,7 +2,6 @@ package exhaust
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"lockpick/checker"
 	"lockpick/cluster/sim"
 	"lockpick/history"
-	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -24,8 +22,6 @@ type Options struct {
 	TimeLimit time.Duration // real time; 0: no limit
 	MaxStates int           // greatest number of states; 0: no limit; 1 million take about 0.3 GB
 	Workers   int           // 0: one for each processor; the result does not depend on it
-	Shard     search.Shard  // the shard that RunShard searches
-	Prefixes  int           // least number of open choices at which shards separate; 0: DefaultPrefixes
 
 	Live func(Status) // called a few times a second; may be nil
 }
@@ -49,7 +45,6 @@ type Result struct {
 	Runs    int   // number of simulations
 	Steps   int64 // number of events in the simulations
 	Elapsed time.Duration
-	Shards  *ShardCounts // nil: the search had no shards
 
 	// The shortest counterexample: the one with the fewest faults and, of these, with the earliest violation.
 	Faults    int
@@ -58,36 +53,11 @@ type Result struct {
 	Violation *checker.Violation
 }
 
-// outcome is the result of a search or of one of its shards.
-type outcome struct {
-	Cut     string        `json:"cut"`              // why the search ended early; "": it is complete
-	Before  counts        `json:"before"`           // before the division, the same for all shards
-	Own     counts        `json:"own"`              // after the division
-	Elapsed time.Duration `json:"elapsed"`          // ns
-	Found   *Found        `json:"found,omitempty"`  // the shortest violation
-	Failed  *FailedCall   `json:"failed,omitempty"` // the failed call that ended the search
-}
-
-// counts holds numbers of states, simulations and events.
-type counts struct {
-	States int   `json:"states"`
-	Runs   int   `json:"runs"`
-	Steps  int64 `json:"steps"`
-}
-
-func (c counts) plus(d counts) counts {
-	return counts{c.States + d.States, c.Runs + d.Runs, c.Steps + d.Steps}
-}
-
-func (c counts) minus(d counts) counts {
-	return counts{c.States - d.States, c.Runs - d.Runs, c.Steps - d.Steps}
-}
-
 // Found is a violation in a run.
 type Found struct {
-	At     time.Duration `json:"at"` // ns
-	Faults int           `json:"faults"`
-	Path   []uint8       `json:"path"`
+	At     time.Duration
+	Faults int
+	Path   []uint8
 }
 
 // shorter reports whether the violation has fewer faults than another one, or is earlier. Of two equally
@@ -105,29 +75,26 @@ func (f *Found) shorter(than *Found) bool {
 // FailedCall describes the run in which a call of the lock failed. All choices shorter than Faults and At had
 // been tried before.
 type FailedCall struct {
-	Property string        `json:"property"` // name of the violated property
-	Path     []uint8       `json:"path"`
-	Faults   int           `json:"faults"`
-	At       time.Duration `json:"at"` // ns
+	Property string // name of the violated property
+	Path     []uint8
+	Faults   int
+	At       time.Duration
 }
 
 // Run tries every schedule within the bounds, until no shorter counterexample than the best is possible, or
 // ctx ends. The verdict is about the property that the bounds name. Errors are a *scenario.Problem of the
 // bounds or a *judge.HarnessError.
 func Run(ctx context.Context, e Options) (*Result, error) {
-	e.Shard = search.Shard{Index: 1, Count: 1}
 	s, err := e.begin()
 	if err != nil {
 		return nil, err
 	}
 	cut, err := s.search(ctx)
-	o := s.outcome(cut)
-	r := &Result{Bounds: e.Bounds, Judged: e.Bounds.judged(), Elapsed: o.Elapsed}
-	r.count(o.Before.plus(o.Own))
+	r := &Result{Bounds: e.Bounds, Judged: e.Bounds.judged(), Elapsed: time.Since(s.began), States: len(s.first), Runs: s.runs, Steps: s.steps}
 	if err != nil {
 		return r, &judge.HarnessError{Err: err}
 	}
-	return r, r.conclude(&o)
+	return r, r.conclude(s, cut)
 }
 
 // begin checks the options and returns a new search.
@@ -135,42 +102,30 @@ func (e Options) begin() (*searcher, error) {
 	if err := e.Bounds.Check(); err != nil {
 		return nil, err
 	}
-	e.Prefixes = cmp.Or(e.Prefixes, DefaultPrefixes)
 	return newSearcher(e), nil
 }
 
-// outcome returns the result of the search so far.
-func (s *searcher) outcome(cut string) outcome {
-	all := counts{len(s.first), s.runs, s.steps}
-	o := outcome{Cut: cut, Before: all, Elapsed: s.spent + time.Since(s.began), Failed: s.failed, Found: s.shortest()}
-	if s.shared != nil {
-		o.Before, o.Own = s.shared.Counts, all.minus(s.shared.Counts)
-	}
-	return o
-}
-
-func (r *Result) count(c counts) { r.States, r.Runs, r.Steps = c.States, c.Runs, c.Steps }
-
-// conclude sets the verdict, and repeats the run of the counterexample to record it.
-func (r *Result) conclude(o *outcome) (err error) {
-	b := &r.Bounds
-	if f := o.Failed; f != nil && (o.Found == nil || !before(o.Found.Faults, o.Found.At, f.Faults, f.At)) {
+// conclude sets the verdict, and repeats the run of the counterexample to record it. cut says why the search ended
+// early; "": it is complete.
+func (r *Result) conclude(s *searcher, cut string) (err error) {
+	b, found := &r.Bounds, s.best
+	if f := s.failed; f != nil && (found == nil || !before(found.Faults, found.At, f.Faults, f.At)) {
 		return r.concludeFailed(f)
 	}
-	if o.Found == nil {
+	if found == nil {
 		r.Verdict, r.Why = checker.Holds, fmt.Sprintf("it holds for all schedules within these bounds (%d states)", r.States)
-		if o.Cut != "" {
-			r.Verdict, r.Why = checker.Unknown, fmt.Sprintf("%s: no violation in %d states, and not all were visited", o.Cut, r.States)
+		if cut != "" {
+			r.Verdict, r.Why = checker.Unknown, fmt.Sprintf("%s: no violation in %d states, and not all were visited", cut, r.States)
 		}
 		return nil
 	}
-	r.Faults, r.At = o.Found.Faults, o.Found.At
-	if r.History, r.Violation, err = b.confirm(o.Found); err != nil {
+	r.Faults, r.At = found.Faults, found.At
+	if r.History, r.Violation, err = b.confirm(found); err != nil {
 		return &judge.HarnessError{Err: err}
 	}
 	r.Verdict, r.Why = checker.Violated, r.Violation.Summary
-	if o.Cut != "" {
-		r.Why += fmt.Sprintf(" (%s: there may be a shorter counterexample)", o.Cut)
+	if cut != "" {
+		r.Why += fmt.Sprintf(" (%s: there may be a shorter counterexample)", cut)
 	}
 	return nil
 }

@@ -22,15 +22,12 @@ type searcher struct {
 	Options
 	graph
 	began  time.Time
-	spent  time.Duration // time before the search was resumed
 	shown  time.Time
 	open   frontier
 	serial int
 	runs   int
 	steps  int64
-	shared *division   // nil before the division
-	best   *Found      // the shortest so far; of several, the first one found
-	early  *Found      // the shortest before the division; of several, the one with the least path
+	best   *Found      // the shortest so far; of several, the one with the least path
 	failed *FailedCall // set if it ended the search
 
 	outcomes map[string]bool // if not nil: collects the outcomes of complete runs, which violations do not end
@@ -95,9 +92,6 @@ func newSearcher(e Options) *searcher {
 func (s *searcher) search(ctx context.Context) (cut string, err error) {
 	var jobs []pendingPath
 	for {
-		if s.shared == nil && len(s.open) >= s.Prefixes {
-			s.divide()
-		}
 		if jobs = s.next(jobs[:0]); len(jobs) == 0 {
 			return "", nil
 		}
@@ -232,12 +226,9 @@ func (s *searcher) merge(job *pendingPath, x runResult) {
 		s.leads(slot, x.known)
 		return
 	}
-	s.violates(slot, violation{f.Faults, f.At})
-	if s.best == nil || before(f.Faults, f.At, s.best.Faults, s.best.At) {
+	s.targets[slot] = toViolation
+	if f.shorter(s.best) {
 		s.best = f
-	}
-	if s.shared == nil && f.shorter(s.early) {
-		s.early = f
 	}
 }
 

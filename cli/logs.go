@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +18,14 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/history/logs"
+	"lockpick/search"
+	"lockpick/watch"
 )
 
 // logFlags holds the flags of lockpick check for logs of a lock that Lockpick did not run.
 type logFlags struct {
 	format     string
+	pattern    string
 	fields     []string
 	events     []string
 	timeUnit   string
@@ -33,11 +39,12 @@ type logFlags struct {
 }
 
 // logOnly lists the flags that are only valid with --format.
-var logOnly = []string{"map", "event", "time-unit", "ttl-unit", "ttl", "zone", "delimiter", "call-time", "clock-error", "keep"}
+var logOnly = []string{"pattern", "map", "event", "time-unit", "ttl-unit", "ttl", "zone", "delimiter", "call-time", "clock-error", "keep"}
 
 func (f *logFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "", "judge logs of your own lock: jsonl (JSON lines), otlp (OpenTelemetry spans as JSON lines) or csv")
+	fs.StringVar(&f.format, "format", "", "judge logs of your own lock: jsonl (JSON lines), otlp (OpenTelemetry spans as JSON lines), csv, text (lines of any form, with --pattern), or monitor (what redis-cli printed of MONITOR, a file for each master)")
+	fs.StringVar(&f.pattern, "pattern", "", "a regular expression (RE2) that takes the lines of the format text apart: its named groups are fields, as in '(?P<time>\\S+ \\S+) (?P<client>\\S+): (?P<event>got|freed) (?P<key>\\S+)'. Lines that it does not match are left out; implies --format text")
 	fs.StringSliceVar(&f.fields, "map", nil, "field=name for each field with another name in the log, as in token=lock.token,acquired=ts; a name may be a dotted path, @text for a text that every line shall have, or @file for the file's name. Fields: "+logFieldNames())
 	fs.StringArrayVar(&f.events, "event", nil, "kind=value: what the field event says where a line or a span is about a lock, as in --event 'acquired=got the lock' (again for each). Kinds: "+
 		strings.Join(logs.EventKinds(logs.JSONL), ", ")+"; of otlp: "+strings.Join(logs.EventKinds(logs.OTLP), ", "))
@@ -62,6 +69,14 @@ func logFieldNames() string {
 // options returns the flags as options of the importer.
 func (f *logFlags) options() (o logs.Options, err error) {
 	o.Format = logs.Format(f.format)
+	if f.pattern != "" {
+		if o.Pattern, err = regexp.Compile(f.pattern); err != nil {
+			return o, fmt.Errorf("--pattern: %w", err)
+		}
+		if o.Format != logs.Lines {
+			return o, fmt.Errorf("--pattern is for --format text, not %s", f.format)
+		}
+	}
 	o.Map, o.Events, o.HostErrors = map[string]string{}, map[string]string{}, map[string]time.Duration{}
 	for _, m := range f.fields {
 		name, in, ok := strings.Cut(m, "=")
@@ -164,8 +179,47 @@ func unit(flag, text string, allowed ...string) (time.Duration, error) {
 	return map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}[text], nil
 }
 
+// formatMonitor is the format of what redis-cli prints of MONITOR. It has no events of clients: its commands are linted
+// as lockpick watch lints live ones.
+const formatMonitor = "monitor"
+
+// checkMonitor lints what redis-cli printed of MONITOR, one file for each master.
+func checkMonitor(ctx context.Context, files []string, levels []string, out output) error {
+	if len(levels) > 0 {
+		return usageError{errors.New("--property: MONITOR shows what masters were asked, and nothing of clients: its commands are linted, and no property is judged")}
+	}
+	show := newLogProgress(files)
+	defer show.done()
+	var masters []io.Reader
+	for _, name := range files {
+		r, _, err := openLog(name, show)
+		if err != nil {
+			return usageError{err}
+		}
+		defer r.Close()
+		masters = append(masters, r)
+	}
+	l, last, others, err := watch.ReadMonitor(ctx, watch.Options{}, masters)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return usageError{err}
+	case err != nil:
+		return err
+	case l == nil:
+		return usageError{fmt.Errorf("%s: no line is a command as redis-cli prints it of MONITOR: 1339518083.107412 [0 127.0.0.1:60866] \"SET\" \"key\" …", strings.Join(files, ", "))}
+	}
+	r := l.Result(last, watch.Missed{})
+	if others > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s are no commands and were left out", search.Counted(others, "line", "lines")))
+	}
+	return lintOutcome(os.Stdout, &r, out.json)
+}
+
 // checkLogs judges logs of a lock that Lockpick did not run.
 func checkLogs(ctx context.Context, f *logFlags, files []string, store campaign.Store, levels []string, out output) error {
+	if f.format == formatMonitor {
+		return checkMonitor(ctx, files, levels, out)
+	}
 	defer judge.CollectMore(logHeap)()
 	o, err := f.options()
 	if err != nil {
@@ -206,7 +260,7 @@ func keepLogs(store campaign.Store, h *history.History, r *judge.Result) error {
 func onlyWithFormat(cmd *cobra.Command) error {
 	for _, name := range logOnly {
 		if cmd.Flags().Changed(name) {
-			return usageError{errors.New("--" + name + " is about logs of your own lock: add --format jsonl, otlp or csv")}
+			return usageError{errors.New("--" + name + " is about logs of your own lock: add --format jsonl, otlp, csv, text or monitor")}
 		}
 	}
 	return nil

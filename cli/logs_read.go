@@ -73,21 +73,42 @@ func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.H
 	return h, r, nil
 }
 
-// readLog reads a file; - is the standard input.
-func readLog(im *logs.Importer, file string, show *logProgress) error {
-	var in io.Reader = os.Stdin
-	name := "stdin"
+// openLog opens a file, which may be compressed; - is the standard input. name is the file's name without its folder.
+func openLog(file string, show *logProgress) (plain io.ReadCloser, name string, err error) {
+	f := os.Stdin
+	name = "stdin"
 	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return err
+		if f, err = os.Open(file); err != nil {
+			return nil, "", err
 		}
-		defer f.Close()
-		in, name = f, filepath.Base(file)
+		name = filepath.Base(file)
 	}
-	plain, err := history.Decompress(&shownReader{in, name, show})
+	plain, err = history.Decompress(&shownReader{f, name, show})
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, "", errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{plain, closers{plain, f}}, name, nil
+}
+
+// closers close one after the other.
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var errs []error
+	for _, x := range c {
+		errs = append(errs, x.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// readLog reads a file into the importer.
+func readLog(im *logs.Importer, file string, show *logProgress) error {
+	plain, name, err := openLog(file, show)
+	if err != nil {
+		return err
 	}
 	defer plain.Close()
 	err = im.Read(name, plain)

@@ -142,6 +142,44 @@ func TestCheckLogs(t *testing.T) {
 	wants(out, "VIOLATED L3 belief exclusion: 1 of 20 critical sections began while another client was still in one", "1 hold outlasted its lease",
 		"L2 mutual exclusion holds", "explains why w1 still acted on its lease")
 
+	// Lines of another form, of workers that write no token.
+	var workers [2]strings.Builder
+	for i := range 40 {
+		at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC).Add(time.Duration(i) * 5 * time.Second)
+		for w, does := range []string{"Extending lock by 60 seconds.", "Extending lock by 60 seconds."} {
+			switch {
+			case w == 1 && i == 20, w == 0 && i == 0:
+				does = "Acquired lock"
+			case w == 1 && i < 20, w == 0 && i > 8 && i < 24: // the first one hangs, and goes on after its lease
+				does = "Acquiring lock..."
+			}
+			fmt.Fprintf(&workers[w], "[%s: DEBUG/MainProcess] beat: %s\n", at.Add(time.Duration(w)*time.Second).Format("2006-01-02 15:04:05,000"), does)
+		}
+	}
+	for w := range workers {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("worker-%d.txt", w)), []byte(workers[w].String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pattern := []string{"check", "--pattern", `^\[(?P<time>\S+ \S+): .* (?P<event>Acquired|Extending) lock`, "--map", "key=@beat,client=@file", "--event", "acquired=Acquired",
+		"--event", "extended=Extending", "--ttl", "60s", "--zone", "UTC", "--call-time", "1s", "--clock-error", "50ms", "worker-0.txt", "worker-1.txt"}
+	stdout, stderr, code := lockpick(t, dir, pattern...)
+	if code != exitViolated {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	wants(stdout, "VIOLATED L2", "35 lines not of the pattern, left out")
+	for says, args := range map[string][]string{
+		`the group "worker" is no field: add --map FIELD=worker`: {"--pattern", `(?P<worker>\S+)`, "worker-0.txt"},
+		"--format text: add --pattern":                           {"--format", "text", "worker-0.txt"},
+		"--pattern: error parsing regexp":                        {"--pattern", "(", "worker-0.txt"},
+		"--map client=who: the pattern has no group (?P<who>":    {"--pattern", `(?P<time>\S+)`, "--map", "client=who", "worker-0.txt"},
+		"--pattern is for --format text, not jsonl":              {"--pattern", `(?P<time>\S+)`, "--format", "jsonl", "worker-0.txt"},
+	} {
+		if _, stderr, code := lockpick(t, dir, append([]string{"check"}, args...)...); code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("%v: exit %d\n%s", args, code, stderr)
+		}
+	}
+
 	// Mistakes: a compressed file that was cut off, a name that is nowhere, an unknown host.
 	whole, err := os.ReadFile(filepath.Join(dir, "web-1.log.gz"))
 	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "cut.log.gz"), whole[:len(whole)/2], 0o600)); err != nil {
@@ -190,5 +228,46 @@ func TestInterruptedCheckOfLogsEndsAtOnce(t *testing.T) {
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitUndecided || !strings.Contains(out.String(), "interrupted before there was anything to judge") {
 		t.Errorf("exit %d, want %d\n%s", code, exitUndecided, out.String())
+	}
+}
+
+// TestCheckMonitor: what redis-cli printed of MONITOR is linted, the files of several masters in the order of time.
+func TestCheckMonitor(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, bare bool) {
+		var b strings.Builder
+		b.WriteString("OK\n")
+		for i := range 12 {
+			fmt.Fprintf(&b, "17000000%02d.000400 [0 10.1.0.%d:40005] \"SET\" \"order-lock\" \"5d9dc9f81818e811892f902bd23f08%02d\" \"PX\" \"5000\" \"NX\"\n", 10+3*i, i%3, i)
+			if bare && i%4 == 3 {
+				fmt.Fprintf(&b, "17000000%02d.000400 [0 10.1.0.%d:40005] \"DEL\" \"order-lock\"\n", 12+3*i, i%3)
+				continue
+			}
+			fmt.Fprintf(&b, "17000000%02d.000400 [0 10.1.0.%d:40005] \"EVAL\" \"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end\" \"1\" \"order-lock\" \"5d9dc9f81818e811892f902bd23f08%02d\"\n", 12+3*i, i%3, i)
+			fmt.Fprintf(&b, "17000000%02d.000400 [0 lua] \"get\" \"order-lock\"\n17000000%02d.000400 [0 lua] \"del\" \"order-lock\"\n", 12+3*i, 12+3*i)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("good.txt", false)
+	write("bad.txt", true)
+	for _, c := range []struct {
+		files []string
+		want  int
+		says  string
+	}{
+		{[]string{"good.txt"}, exitHolds, "12 leases"},
+		{[]string{"bad.txt"}, exitViolated, "bare-delete (3 times)"},
+		{[]string{"good.txt", "good.txt", "bad.txt"}, exitViolated, "3 masters"},
+		{[]string{"good.txt", "--json"}, exitHolds, `"leases": 12`},
+		{[]string{"good.txt", "--property", "L2"}, exitUsage, "no property is judged"},
+		{[]string{"web.txt"}, exitUsage, "no such file"},
+		{[]string{"/dev/null"}, exitUsage, "no line is a command as redis-cli prints it"},
+	} {
+		stdout, stderr, code := lockpick(t, dir, append([]string{"check", "--format", "monitor"}, c.files...)...)
+		if code != c.want || !strings.Contains(stdout+stderr, c.says) {
+			t.Errorf("%v: exit %d, want %d and %q\n%s%s", c.files, code, c.want, c.says, stdout, stderr)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"lockpick/claims"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/history/logs"
 	"lockpick/reports"
 	"lockpick/workload"
 )
@@ -34,8 +35,8 @@ func checkCommand() *cobra.Command {
 file. It needs nothing else, so it also judges what a harness that was killed left behind.
 
 With --format it judges logs of a lock that Lockpick did not run: did two clients ever hold
-it at once (L2)? It reads several files, standard input (-), and files compressed with gzip
-or zstd. A line tells of an event (acquired, extended, releasing, released; its time, key,
+it at once (L2), or work at once (L3)? It reads several files, standard input (-), and files
+compressed with gzip or zstd. What redis-cli printed of MONITOR is linted as by lockpick watch. A line tells of an event (acquired, extended, releasing, released; its time, key,
 token, client and, where one was granted, valid_until) or of a whole hold (acquired,
 releasing or released, key, token or client). Fields with other names are mapped. Clocks
 convict nobody: only what is certain within --clock-error is a violation, what would be one
@@ -49,9 +50,16 @@ with examples in five languages: docs/logging.md.`,
       --call-time 200ms --clock-error 50ms --clock-error db-1.log=200ms *.log
   lockpick check --format otlp --map key=redis.key,token=redis.token,host=host.name \
       --event acquire=lock --event release=unlock --ttl 30s --clock-error 20ms spans.jsonl.zst
+  lockpick check --pattern '^\[(?P<time>\S+ \S+): .* (?P<event>Acquired|Extending) lock' \
+      --map key=@beat,client=@file --event acquired=Acquired --event extended=Extending \
+      --ttl 60s --zone UTC --call-time 1s --clock-error 50ms worker-a.log worker-b.log
+  lockpick check --format monitor redis-1.txt redis-2.txt redis-3.txt
   zcat holds.csv.gz | lockpick check --format csv --map acquired=start,releasing=end \
       --ttl none --clock-error 0 -`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if ofLogs.pattern != "" && ofLogs.format == "" {
+				ofLogs.format = string(logs.Lines)
+			}
 			if ofLogs.format == "" {
 				return one("one run (its folder, its name in the store, or latest) or one file; or with --format logs of your own lock")(cmd, args)
 			}

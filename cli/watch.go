@@ -286,7 +286,12 @@ func (f *watchFlags) finish(out io.Writer, lint *watch.Lint, tap *watch.Tap, not
 			return fmt.Errorf("write the %s: %w", file.what, err)
 		}
 	}
-	if f.json {
+	return lintOutcome(out, &r, f.json)
+}
+
+// lintOutcome prints the report, and turns it into the command's outcome.
+func lintOutcome(out io.Writer, r *watch.Result, asJSON bool) error {
+	if asJSON {
 		text, err := json.MarshalIndent(r, "", "  ")
 		if err != nil {
 			return err

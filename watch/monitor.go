@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -94,41 +95,113 @@ func (m *MonitorReader) read(in *bufio.Reader, master int, tap *Tap) {
 			}
 			return
 		}
-		at, client, args, ok := parseMonitor(string(line))
-		if !ok || client == "lua" { // the script's own line stands for the commands in it
+		c, ok := parseMonitor(strings.TrimPrefix(string(line), "+"))
+		if !ok || c.inScript {
 			continue
 		}
-		tap.Read(func(l *Lint) { state.take(l, master, client, at, args) })
+		tap.Read(func(l *Lint) { state.take(l, master, c.client, c.at, c.args) })
 	}
 }
 
-// parseMonitor parses a line of MONITOR: +1339518083.107412 [0 127.0.0.1:60866] "get" "k"
-func parseMonitor(line string) (at time.Time, client string, args []string, ok bool) {
+// printed is the output of MONITOR of one master that somebody saved.
+type printed struct {
+	in    *bufio.Scanner
+	state inferred
+	next  command // if more
+	more  bool
+}
+
+// maxLine is the longest line of a saved output, in bytes.
+const maxLine = 16 << 20
+
+// ReadMonitor lints what redis-cli printed of MONITOR, one reader for each master. It takes the commands in the order
+// of their times, which are those of the masters' clocks. It returns the lint, the time of the last command, and the
+// number of lines that are no commands.
+func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint, end time.Time, others int, err error) {
+	var all []*printed
+	advance := func(p *printed) error {
+		for p.more = false; p.in.Scan(); {
+			c, ok := parseMonitor(strings.TrimPrefix(p.in.Text(), "+"))
+			if ok && !c.inScript {
+				p.next, p.more = c, true
+				return nil
+			}
+			if text := strings.TrimSpace(p.in.Text()); !ok && text != "" && text != "OK" && text != "+OK" {
+				others++
+			}
+		}
+		return p.in.Err()
+	}
+	for _, r := range masters {
+		p := &printed{in: bufio.NewScanner(r), state: inferred{keys: map[string]stored{}, conns: map[string]int64{}}}
+		p.in.Buffer(nil, maxLine)
+		if err := advance(p); err != nil {
+			return nil, end, others, err
+		}
+		all = append(all, p)
+	}
+	for ctx.Err() == nil {
+		first := -1
+		for i, p := range all {
+			if p.more && (first < 0 || p.next.at.Before(all[first].next.at)) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
+		}
+		p := all[first]
+		if l == nil {
+			opt.Masters, opt.Start = len(masters), p.next.at
+			if l, err = NewLint(opt); err != nil {
+				return nil, end, others, err
+			}
+		}
+		end = p.next.at
+		p.state.take(l, first, p.next.client, p.next.at, p.next.args)
+		if err := advance(p); err != nil {
+			return nil, end, others, err
+		}
+	}
+	return l, end, others, ctx.Err()
+}
+
+// command is a line of MONITOR.
+type command struct {
+	at       time.Time
+	client   string
+	args     []string
+	inScript bool // a script called it; the script's own line stands for it
+}
+
+// parseMonitor parses a line of MONITOR: 1339518083.107412 [0 127.0.0.1:60866] "get" "k"
+func parseMonitor(line string) (c command, ok bool) {
 	head, rest, found := strings.Cut(strings.TrimRight(line, "\r\n"), "] ")
 	stamp, from, has := strings.Cut(head, " [")
-	if !found || !has || !strings.HasPrefix(stamp, "+") {
-		return at, "", nil, false
+	if !found || !has {
+		return c, false
 	}
-	s, us, _ := strings.Cut(stamp[1:], ".")
+	s, us, _ := strings.Cut(stamp, ".")
 	seconds, err := strconv.ParseInt(s, 10, 64)
 	micros, failed := strconv.ParseInt(us, 10, 64)
 	if err != nil || failed != nil {
-		return at, "", nil, false
+		return c, false
 	}
-	_, client, _ = strings.Cut(from, " ")
+	_, c.client, _ = strings.Cut(from, " ")
 	for rest != "" {
 		quoted, err := strconv.QuotedPrefix(rest)
 		if err != nil {
-			return at, "", nil, false
+			return c, false
 		}
 		arg, err := strconv.Unquote(quoted)
 		if err != nil {
-			return at, "", nil, false
+			return c, false
 		}
-		args = append(args, arg)
+		c.args = append(c.args, arg)
 		rest = strings.TrimPrefix(rest[len(quoted):], " ")
 	}
-	return time.Unix(seconds, micros*1000), client, args, len(args) > 0
+	c.at, c.inScript = time.Unix(seconds, micros*1000), c.client == "lua"
+	return c, len(c.args) > 0
 }
 
 // inferred tracks the keys that a master must store after the commands seen so far, to infer the

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 	"time"
 
@@ -41,6 +42,13 @@ func inFormat(format logs.Format, content map[string]string) (logs.Options, map[
 	if format == logs.OTLP {
 		o.Map = map[string]string{"releasing": "end"} // hold spans end before the release is called
 	}
+	if format == logs.Lines { // each field in bars; what is not there is empty
+		pattern := ""
+		for _, c := range columns {
+			pattern += fmt.Sprintf(`\|(?P<%s>[^|]*)`, c)
+		}
+		o.Pattern = regexp.MustCompile("^lock " + pattern + `\|$`)
+	}
 	converted := map[string]string{}
 	for name, text := range content {
 		var b strings.Builder
@@ -57,6 +65,10 @@ func inFormat(format logs.Format, content map[string]string) (logs.Options, map[
 			var row []string
 			for _, c := range columns {
 				row = append(row, fields[c])
+			}
+			if format == logs.Lines {
+				b.WriteString("another line\nlock |" + strings.Join(row, "|") + "|\n")
+				continue
 			}
 			_ = w.Write(row)
 		}

@@ -137,8 +137,8 @@ func distance(a, b string) int {
 // unfound returns an error if a name of --map occurs nowhere in the log: it is probably a typo, and
 // the verdict without the field would be another one.
 func (im *Importer) unfound() error {
-	if im.opt.Format == CSV {
-		return nil // newCSVLines checked the header
+	if im.opt.Format == CSV || im.opt.Format == Lines {
+		return nil // newCSVLines checked the header, and newTextLines the pattern
 	}
 	var all []string
 	for f, name := range im.m.names {

@@ -44,6 +44,7 @@ type Importer struct {
 	before    int64 // the time of the previous event in the file
 	time      timeProblem
 	noSpans   int // OTLP lines without spans
+	unmatched int // lines that the pattern of the format Lines does not match
 	err       error
 	rec       record
 }
@@ -158,6 +159,13 @@ func (im *Importer) readCSV(in io.Reader) error {
 func (im *Importer) readLines(in io.Reader) error {
 	b := bufio.NewReaderSize(in, 1<<16)
 	objects, spans := newJSONLines(im.m), newOTLPLines(im.m)
+	var texts *textLines
+	if im.opt.Format == Lines {
+		var err error
+		if texts, err = newTextLines(&im.opt, im.m); err != nil {
+			return err
+		}
+	}
 	var long []byte
 	for n := 1; im.err == nil; n++ {
 		at := place{len(im.files) - 1, n}
@@ -180,6 +188,12 @@ func (im *Importer) readLines(in io.Reader) error {
 			switch {
 			case len(line) > MaxLine:
 				im.flaws.add(tooLong, at)
+			case texts != nil:
+				if texts.parse(line, &im.rec) != nil {
+					im.unmatched++
+				} else {
+					im.take(&im.rec, at)
+				}
 			case im.opt.Format == OTLP:
 				spans.sample = nil
 				if n <= sampledLines {

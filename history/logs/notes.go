@@ -97,6 +97,9 @@ func (im *Importer) notes(l *Log) []string {
 		notes = append(notes, fmt.Sprintf("%s about something else (%s, …) left out", plural(im.other.count, "event", "events"), strings.Join(quoted(im.other.values), ", ")))
 	}
 	notes = append(notes, im.unitNotes()...)
+	if im.unmatched > 0 {
+		notes = append(notes, fmt.Sprintf("%s not of the pattern, left out", plural(im.unmatched, "line", "lines")))
+	}
 	if im.noSpans > 0 {
 		notes = append(notes, fmt.Sprintf("%s without spans, about logs or metrics, left out", plural(im.noSpans, "line", "lines")))
 	}

@@ -3,6 +3,7 @@ package logs
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,10 +17,11 @@ const (
 	JSONL Format = "jsonl" // one JSON object a line
 	OTLP  Format = "otlp"  // OpenTelemetry spans: one ExportTraceServiceRequest as JSON a line
 	CSV   Format = "csv"   // comma-separated values with a header
+	Lines Format = "text"  // lines of any form, taken apart by a regular expression
 )
 
 // Formats lists all formats.
-var Formats = []Format{JSONL, OTLP, CSV}
+var Formats = []Format{JSONL, OTLP, CSV, Lines}
 
 // Options says how to read a log.
 type Options struct {
@@ -34,6 +36,9 @@ type Options struct {
 	// Events maps values of the field event to kinds of events (EventKinds). If it is empty, the
 	// value of each kind is its name, for OTLP with the prefix "lock.".
 	Events map[string]string
+
+	// Pattern takes a line of the format Lines apart: its named groups are fields. Other lines are left out.
+	Pattern *regexp.Regexp
 
 	TimeUnit  time.Duration  // unit of times that are numbers; 0: determined by their magnitude
 	TTLUnit   time.Duration  // unit of TTLs that are numbers; 0: unknown
@@ -132,7 +137,7 @@ type mapping struct {
 
 func newMapping(o *Options) (*mapping, error) {
 	if !slices.Contains(Formats, o.Format) {
-		return nil, fmt.Errorf("unknown format %q: jsonl, otlp or csv", o.Format)
+		return nil, fmt.Errorf("unknown format %q: jsonl, otlp, csv or text", o.Format)
 	}
 	m := &mapping{events: map[string]eventKind{}}
 	for f := range field(numFields) {

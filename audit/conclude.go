@@ -61,7 +61,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	for _, name := range s.Judges { // levels without any finding
 		level := cmp.Or(levelOf(name), name)
 		if c := row.cell(level); len(c.Findings) == 0 {
-			if f := a.nothing(level, &row); f != nil {
+			if f := a.nothing(level, &row, mine); f != nil {
 				c.put(*f)
 			}
 		}
@@ -83,9 +83,9 @@ func (a *audit) seriesOf(s *Situation) (mine []*series) {
 	return mine
 }
 
-// nothing returns the finding for a level that no schedule exercised; nil: the lock lacks the
+// nothing returns the finding for a level about which no schedule says anything; nil: the lock lacks the
 // feature that the level is about.
-func (a *audit) nothing(level string, row *Row) *Finding {
+func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
 	switch {
 	case row.Schedules == 0 && len(row.Errors) > 0:
@@ -96,9 +96,33 @@ func (a *audit) nothing(level string, row *Row) *Finding {
 		return nil
 	default:
 		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))
+		if why := whyInvalid(all, level); why != "" {
+			f.Why = provesNothing(row.Schedules, why)
+		}
 		f.Help = "try --budget full"
 	}
 	return f
+}
+
+// whyInvalid returns why the first schedule that proves nothing about a level does not; empty: none says.
+func whyInvalid(all []*series, level string) string {
+	for _, x := range all {
+		for _, t := range x.trials {
+			if t == nil {
+				continue
+			}
+			for _, j := range t.results {
+				if levelOf(j.property) == level && j.verdict == checker.Invalid {
+					return j.why
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func provesNothing(schedules int, why string) string {
+	return fmt.Sprintf("none of %s proves anything: %s", search.Counted(schedules, "schedule", "schedules"), why)
 }
 
 // find decides on one property from the schedules of a situation. It also returns the evidence: the
@@ -157,7 +181,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		f.Outcome = Inconclusive
 		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
-			f.Why = fmt.Sprintf("none of %s proves anything: %s", search.Counted(f.Schedules, "schedule", "schedules"), undecided.why)
+			f.Why = provesNothing(f.Schedules, undecided.why)
 		}
 		if !complete {
 			f.Why, f.Help = "interrupted: "+f.Why, "run the audit to its end"

@@ -20,7 +20,12 @@ type Command struct {
 	Min, Max int  // arguments after the name; Max < 0: any number
 	Writes   bool // a server with a failing disk refuses it
 	Grows    bool // a server whose memory is full refuses it
+	NoScript bool // scripts may not call it
 	Do       func(db DB, args []string) Reply
+
+	// Waits returns what a blocking command waits for, or the text of an error; nil: it never
+	// waits. Do never waits, like a blocking command in a transaction.
+	Waits func(args []string) (w Wait, problem string)
 }
 
 // Accepts reports whether the command takes n arguments after its name.
@@ -46,6 +51,16 @@ var Tables = []struct {
 }{
 	{"strings", stringCommands}, {"keys", keyCommands}, {"hashes", hashCommands}, {"lists", listCommands},
 	{"sets", setCommands}, {"sorted sets", sortedSetCommands},
+}
+
+// Find returns the command with a name in lower case; nil: there is none.
+func Find(name string) *Command {
+	for _, t := range Tables {
+		if c := t.Commands[name]; c != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // Errors of several commands.

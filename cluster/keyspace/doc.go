@@ -8,5 +8,6 @@
 //	Command   one row of the table Commands
 //
 // Replies and error texts are those of Redis 7.0. The simulated masters (cluster/sim) add the
-// commands that need a server: transactions, scripts, messages, and commands that wait.
+// commands that need a server: transactions, scripts and messages. They also let connections wait
+// whose blocking commands found nothing (Wait).
 package keyspace

@@ -17,6 +17,7 @@ var hashCommands = map[string]*Command{
 	"hgetall":      reads(1, 1, typed(Hash, hgetAll)),
 	"hkeys":        reads(1, 1, typed(Hash, func(_ DB, v Value, _ []string) Reply { return Bulks(v.Parts.names()) })),
 	"hvals":        reads(1, 1, typed(Hash, hvals)),
+	"hrandfield":   reads(1, -1, randomPart(Hash, "withvalues", func(p *Parts, field string) Reply { return Bulk(p.Fields[field]) })),
 	"hscan": reads(2, -1, scanParts(Hash, func(p *Parts, name string) []Reply {
 		return []Reply{Bulk(name), Bulk(p.Fields[name])}
 	})),

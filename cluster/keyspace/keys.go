@@ -23,6 +23,8 @@ var keyCommands = map[string]*Command{
 	"rename":      writes(2, 2, rename),
 	"renamenx":    writes(2, 2, renameNX),
 	"copy":        grows(2, -1, copyKey),
+	"move":        writes(2, 2, moveToDB),
+	"object":      reads(1, -1, object),
 	"keys":        reads(1, 1, func(db DB, a []string) Reply { return Bulks(db.matching(a[0])) }),
 	"scan":        reads(1, -1, scan),
 	"randomkey":   reads(0, 0, randomKey),
@@ -175,11 +177,18 @@ func renameNX(db DB, args []string) Reply {
 
 func copyKey(db DB, args []string) Reply {
 	replace := false
-	for _, word := range args[2:] {
-		if !strings.EqualFold(word, "replace") {
+	for rest := args[2:]; len(rest) > 0; rest = rest[1:] {
+		switch word := strings.ToLower(rest[0]); {
+		case word == "replace":
+			replace = true
+		case word == "db" && len(rest) > 1:
+			if problem := oneDB(rest[1], "COPY between databases"); problem.Kind != ReplyNil {
+				return problem
+			}
+			rest = rest[1:]
+		default:
 			return Error(syntaxError)
 		}
-		replace = true
 	}
 	if args[0] == args[1] {
 		return Error("ERR source and destination objects are the same")
@@ -193,6 +202,54 @@ func copyKey(db DB, args []string) Reply {
 	}
 	db.s.Put(args[1], v)
 	return Int(1)
+}
+
+// oneDB returns Nil for the number of the only database that is modelled, and the reply to others.
+func oneDB(number, what string) Reply {
+	switch n, ok := Integer(number); {
+	case !ok:
+		return Error(notInteger)
+	case n < 0 || n >= Databases:
+		return Error("ERR DB index is out of range")
+	case n != 0:
+		return Unmodelled(what)
+	}
+	return Nil
+}
+
+// Databases is the number of databases of a server. Only the first one is modelled.
+const Databases = 16
+
+// moveToDB implements MOVE.
+func moveToDB(_ DB, args []string) Reply {
+	if problem := oneDB(args[1], "MOVE between databases"); problem.Kind != ReplyNil {
+		return problem
+	}
+	return Error("ERR source and destination objects are the same")
+}
+
+// object implements OBJECT. How a server stores a value depends on its history, of which nothing
+// is kept, and so does what it has read lately.
+func object(db DB, args []string) Reply {
+	word := strings.ToLower(args[0])
+	switch word {
+	case "encoding", "freq", "idletime", "refcount":
+	default:
+		return Unmodelled("OBJECT " + args[0])
+	}
+	if len(args) != 2 {
+		return wrongNumber("object|" + word)
+	}
+	v, ok := db.s.Get(args[1], db.now)
+	switch {
+	case !ok:
+		return Nil
+	case word == "encoding" && v.Type() == List:
+		return Bulk("quicklist")
+	case word == "refcount" && v.Parts != nil:
+		return Int(1)
+	}
+	return Unmodelled("OBJECT " + args[0])
 }
 
 // matching returns the keys that match a pattern and have not expired, sorted.

@@ -22,6 +22,13 @@ var listCommands = map[string]*Command{
 	"lpos":      reads(2, -1, lpos),
 	"lmove":     grows(4, 4, lmove),
 	"rpoplpush": grows(2, 2, func(db DB, a []string) Reply { return move(db, a[0], a[1], false, true) }),
+	"lmpop":     writes(3, -1, listPopper.do),
+
+	"blpop":      waits(writes(2, -1, nil), true, waitToPop(List, func(db DB, a []string) Reply { return pop(db, a, true) })),
+	"brpop":      waits(writes(2, -1, nil), true, waitToPop(List, func(db DB, a []string) Reply { return pop(db, a, false) })),
+	"blmove":     waits(grows(5, 5, nil), true, waitToMove),
+	"brpoplpush": waits(grows(3, 3, nil), true, waitToRotate),
+	"blmpop":     waits(writes(4, -1, nil), false, waitToPopMany(listPopper)),
 }
 
 // push returns LPUSH or one of its variants.
@@ -77,12 +84,7 @@ func pop(db DB, args []string, left bool) Reply {
 	case n == 0:
 		return Array()
 	}
-	p := copyOf(v.Parts, List)
-	all := Reply{Kind: ReplyArray}
-	for range min(n, int64(p.count())) {
-		all.Items = append(all.Items, Bulk(p.take(left)))
-	}
-	db.save(args[0], v, p)
+	all := popElements(db, args[0], left, n)
 	if !many {
 		return all.Items[0]
 	}
@@ -279,11 +281,20 @@ func lpos(db DB, args []string) Reply {
 }
 
 func lmove(db DB, args []string) Reply {
-	from, to := strings.ToLower(args[2]), strings.ToLower(args[3])
-	if from != "left" && from != "right" || to != "left" && to != "right" {
-		return Error(syntaxError)
+	fromLeft, toLeft, problem := ends(args[2], args[3])
+	if problem != "" {
+		return Error(problem)
 	}
-	return move(db, args[0], args[1], from == "left", to == "left")
+	return move(db, args[0], args[1], fromLeft, toLeft)
+}
+
+// ends parses the words for two ends of lists.
+func ends(from, to string) (fromLeft, toLeft bool, problem string) {
+	from, to = strings.ToLower(from), strings.ToLower(to)
+	if from != "left" && from != "right" || to != "left" && to != "right" {
+		problem = syntaxError
+	}
+	return from == "left", to == "left", problem
 }
 
 // move takes an element from an end of a list and puts it at an end of another or the same.

@@ -3,7 +3,6 @@ package keyspace
 import (
 	"math"
 	"math/big"
-	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -85,94 +84,4 @@ func decimal(s string) (*big.Float, bool) {
 	}
 	x, _, err := big.ParseFloat(s, 0, 64, big.ToNearestEven)
 	return x, err == nil
-}
-
-const (
-	badBitOffset = "ERR bit offset is not an integer or out of range"
-	badBit       = "ERR bit is not an integer or out of range"
-)
-
-// bitOffset parses the position of a bit.
-func bitOffset(s string) (at int, ok bool) {
-	n, ok := Integer(s)
-	return int(n), ok && n >= 0 && n < longest*8
-}
-
-func setBit(db DB, args []string) Reply {
-	at, ok := bitOffset(args[1])
-	if !ok {
-		return Error(badBitOffset)
-	}
-	if args[2] != "0" && args[2] != "1" {
-		return Error(badBit)
-	}
-	v, problem := db.typed(args[0], String)
-	if problem != "" {
-		return Error(problem)
-	}
-	b := widen(v.Text, at/8+1)
-	mask := byte(1) << (7 - at%8)
-	old := b[at/8]&mask != 0
-	if b[at/8] &^= mask; args[2] == "1" {
-		b[at/8] |= mask
-	}
-	v.Text = string(b)
-	db.s.Put(args[0], v)
-	return Bool(old)
-}
-
-func getBit(db DB, args []string) Reply {
-	at, ok := bitOffset(args[1])
-	if !ok {
-		return Error(badBitOffset)
-	}
-	v, problem := db.typed(args[0], String)
-	if problem != "" {
-		return Error(problem)
-	}
-	return Bool(at/8 < len(v.Text) && v.Text[at/8]&(1<<(7-at%8)) != 0)
-}
-
-func bitCount(db DB, args []string) Reply {
-	v, problem := db.typed(args[0], String)
-	if problem != "" {
-		return Error(problem)
-	}
-	if _, exists := db.s.Get(args[0], db.now); !exists || len(args) == 1 {
-		return Int(ones(v.Text))
-	}
-	if len(args) == 2 {
-		return Error(syntaxError)
-	}
-	first, ok := Integer(args[1])
-	last, ok2 := Integer(args[2])
-	if !ok || !ok2 {
-		return Error(notInteger)
-	}
-	unit := "byte"
-	if len(args) == 4 {
-		unit = strings.ToLower(args[3])
-	}
-	switch {
-	case first < 0 && last < 0 && first > last:
-		return Int(0)
-	case unit == "byte":
-		from, to := span(first, max(last, -int64(len(v.Text))), len(v.Text))
-		return Int(ones(v.Text[from:to]))
-	case unit != "bit":
-		return Error(syntaxError)
-	}
-	n := int64(0)
-	from, to := span(first, max(last, -int64(len(v.Text))*8), len(v.Text)*8)
-	for at := from; at < to; at++ {
-		n += int64(v.Text[at/8] >> (7 - at%8) & 1)
-	}
-	return Int(n)
-}
-
-func ones(s string) (n int64) {
-	for i := range len(s) {
-		n += int64(bits.OnesCount8(s[i]))
-	}
-	return n
 }

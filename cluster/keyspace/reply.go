@@ -22,6 +22,10 @@ const (
 	ReplyPairs  // the same; version 3 of the protocol nests an array for each pair
 	ReplyDouble // a number as text: a bulk string in version 2 of the protocol
 	ReplyPush   // a message that is not a reply to a command
+
+	// ReplyUnmodelled says that what Redis would reply is not known here; Text names it. Servers
+	// replace it with an error.
+	ReplyUnmodelled
 )
 
 // Reply is a server's reply to a command.
@@ -47,6 +51,9 @@ func Bulk(s string) Reply { return Reply{Kind: ReplyBulk, Text: s} }
 
 // Error returns an error as a reply.
 func Error(s string) Reply { return Reply{Kind: ReplyError, Text: s} }
+
+// Unmodelled says that what Redis would reply to a command is not known.
+func Unmodelled(what string) Reply { return Reply{Kind: ReplyUnmodelled, Text: what} }
 
 // Array returns an array of replies.
 func Array(r ...Reply) Reply { return Reply{Kind: ReplyArray, Items: r} }

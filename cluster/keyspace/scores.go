@@ -30,6 +30,18 @@ var sortedSetCommands = map[string]*Command{
 	"zremrangebylex":   writes(3, 3, removeRange(byName)),
 	"zpopmin":          writes(1, 2, func(db DB, a []string) Reply { return zpop(db, a, false) }),
 	"zpopmax":          writes(1, 2, func(db DB, a []string) Reply { return zpop(db, a, true) }),
+	"zmpop":            writes(3, -1, sortedSetPopper.do),
+	"bzpopmin":         waits(writes(2, -1, nil), true, waitToPop(SortedSet, func(db DB, a []string) Reply { return zpop(db, a, false) })),
+	"bzpopmax":         waits(writes(2, -1, nil), true, waitToPop(SortedSet, func(db DB, a []string) Reply { return zpop(db, a, true) })),
+	"bzmpop":           waits(writes(4, -1, nil), false, waitToPopMany(sortedSetPopper)),
+	"zunion":           reads(2, -1, union.show()),
+	"zinter":           reads(2, -1, intersection.show()),
+	"zdiff":            reads(2, -1, difference.show()),
+	"zunionstore":      grows(3, -1, union.store()),
+	"zinterstore":      grows(3, -1, intersection.store()),
+	"zdiffstore":       grows(3, -1, difference.store()),
+	"zintercard":       reads(2, -1, zinterCard),
+	"zrandmember":      reads(1, -1, randomPart(SortedSet, "withscores", (*Parts).scoreOf)),
 	"zscan": reads(2, -1, scanParts(SortedSet, func(p *Parts, name string) []Reply {
 		return []Reply{Bulk(name), Bulk(formatFloat(p.Scores[name]))}
 	})),
@@ -151,14 +163,19 @@ func zpop(db DB, args []string, highest bool) Reply {
 	if problem != "" {
 		return Error(problem)
 	}
-	names := v.Parts.ranked()
-	if highest {
-		slices.Reverse(names)
-	}
-	names = names[:min(n, int64(len(names)))]
+	names := v.Parts.popped(highest, n)
 	r := v.Parts.pairs(names, len(args) > 1)
 	db.remove(args[0], v, names)
 	return r
+}
+
+// popped returns the members with the lowest or the highest scores.
+func (p *Parts) popped(highest bool, n int64) []string {
+	names := p.ranked()
+	if highest {
+		slices.Reverse(names)
+	}
+	return names[:min(n, int64(len(names)))]
 }
 
 // pairs returns members with their scores. Version 3 of the protocol nests each pair where nested

@@ -15,6 +15,7 @@ var setCommands = map[string]*Command{
 	"sinter":      reads(1, -1, combine(both)),
 	"sunion":      reads(1, -1, combine(either)),
 	"sdiff":       reads(1, -1, combine(without)),
+	"sintercard":  reads(2, -1, sinterCard),
 	"sinterstore": grows(2, -1, combineInto(both)),
 	"sunionstore": grows(2, -1, combineInto(either)),
 	"sdiffstore":  grows(2, -1, combineInto(without)),
@@ -112,18 +113,10 @@ func srandMember(db DB, args []string) Reply {
 		return Nil
 	case len(args) == 1:
 		return Bulk(names[db.s.Intn(len(names))])
-	case n >= 0:
-		return Bulks(db.draw(names, n))
-	case n < -1<<20:
+	case n < -mostRepeated:
 		return Error("ERR value is out of range")
 	}
-	var chosen []string // a member may occur several times
-	for range -n {
-		if len(names) > 0 {
-			chosen = append(chosen, names[db.s.Intn(len(names))])
-		}
-	}
-	return Bulks(chosen)
+	return Bulks(db.sample(names, n))
 }
 
 func smove(db DB, args []string) Reply {

@@ -14,6 +14,7 @@ type Store struct {
 	Epoch   int64                                                           // Unix time in ms of time 0 of the server's clock
 	Intn    func(n int) int                                                 // a random number below n, for RANDOMKEY and the like
 	Watch   func(kind cluster.ChangeKind, key string, before, after *Value) // is told of every change; nil: no observer
+	Read    func(key string)                                                // is told of every key that a command looks for; nil: no observer
 	Weighed bool                                                            // Bytes is maintained
 	Bytes   int64                                                           // approximate size of all keys
 
@@ -177,6 +178,9 @@ func (s *Store) Get(key string, now int64) (Value, bool) {
 // live returns the position of a key that has not expired, or -1. Redis keeps a key during its
 // last millisecond: the key is gone when the clock shows more than the time of its expiry.
 func (s *Store) live(key string, now int64) int {
+	if s.Read != nil {
+		s.Read(key)
+	}
 	i := s.find(key)
 	if i >= 0 && now > s.pairs[i].Expires {
 		s.remove(i, cluster.Expired)
@@ -199,6 +203,15 @@ func (s *Store) Sweep(before int64) {
 		s.Drop(key, cluster.Expired)
 	}
 	s.swept = len(s.pairs)
+}
+
+// NextExpiry returns the time at which the next key expires, or Never.
+func (s *Store) NextExpiry() int64 {
+	next := int64(Never)
+	for i := range s.pairs {
+		next = min(next, s.pairs[i].Expires)
+	}
+	return next
 }
 
 // Names returns the keys, sorted.

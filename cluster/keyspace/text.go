@@ -27,6 +27,8 @@ var stringCommands = map[string]*Command{
 	"setbit":      grows(3, 3, setBit),
 	"getbit":      reads(2, 2, getBit),
 	"bitcount":    reads(1, 4, bitCount),
+	"bitpos":      reads(2, -1, bitPos),
+	"bitop":       grows(3, -1, bitOp),
 }
 
 // Take implements SET key token NX PX ttl, the command that acquires most locks.

@@ -1,9 +1,12 @@
 package shadow
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
+
+	"lockpick/cluster/keyspace"
 )
 
 // maxText limits the strings that are followed, in bytes.
@@ -17,6 +20,13 @@ type command struct {
 	db     int
 	now    int64           // ms of the master's clock
 	before map[place]entry // the keys that it has changed or read
+	keys   *keys
+	events []event
+
+	ran     bool
+	runs    [2]keyspace.Store // the strings after the command; they differ where they depend on what is not certain
+	guessed bool              // something is not certain
+	lost    bool              // the command has read a key of which nothing is known, or is not followed
 }
 
 func (c *command) arg(i int) string {
@@ -56,11 +66,10 @@ func init() {
 func (c *command) apply(e *entry, p place, what string) {
 	switch kind := typeOf[what]; {
 	case what == "expire":
-		at, ok := c.deadline()
-		if !ok {
+		var ok bool
+		if e.deadline, ok = c.deadline(p); !ok {
 			e.doubt = c.unknown("deadline")
 		}
-		e.deadline = at
 	case what == "persist":
 		e.deadline = 0
 	case what == "rename_to" || what == "copy_to" || what == "move_to":
@@ -89,120 +98,138 @@ func (c *command) unknown(what string) string {
 
 // write applies an event that leaves a string.
 func (c *command) write(e *entry, p place, what string) {
-	text, ok := c.text(e.text, p)
-	if len(text) > maxText {
+	text, ok := c.text(p)
+	switch {
+	case !ok:
+		e.kind, e.text, e.doubt = "string", "", cmp.Or(e.doubt, c.unknown("value"))
+	case len(text) > maxText:
 		*e = entry{kind: "string", deadline: e.deadline, doubt: "the value is longer than 64 KB"}
+	case what == "set":
+		*e = entry{kind: "string", text: text}
+		if e.deadline, ok = c.deadline(p); !ok {
+			e.doubt = c.unknown("deadline")
+		}
+	default:
+		e.kind, e.text = "string", text
+	}
+}
+
+// text returns the string that a key stores after the command.
+func (c *command) text(p place) (text string, ok bool) {
+	a, b, ok := c.after(p)
+	return a.Text, ok && a.Text == b.Text
+}
+
+// deadline returns the deadline of a key after the command, in ms of the master's clock; 0: none.
+func (c *command) deadline(p place) (at int64, ok bool) {
+	a, b, ok := c.after(p)
+	if ok && a.Expires != keyspace.Never {
+		at = a.Expires
+	}
+	return at, ok && a.Expires == b.Expires
+}
+
+// after returns what a key stores after both runs of the command.
+func (c *command) after(p place) (a, b keyspace.Value, ok bool) {
+	if !c.ran {
+		c.ran = true
+		c.run()
+	}
+	if c.lost || p.db != c.db {
+		return a, b, false
+	}
+	a, in := c.runs[0].Get(p.key, math.MinInt64)
+	b, too := c.runs[1].Get(p.key, math.MinInt64)
+	return a, b, in && too
+}
+
+// run executes the command on what the copy knows. If that is not certain, it executes the command
+// once more, and then finds another string and another deadline.
+func (c *command) run() {
+	do := keyspace.Find(c.name)
+	if do == nil || !do.Accepts(len(c.args)-1) || c.widens() || c.name == "incrbyfloat" { // whose digits depend on the server's processor
+		c.lost = true
 		return
 	}
+	for i := range c.runs {
+		if i > 0 && !c.guessed {
+			c.runs[i] = c.runs[0]
+			break
+		}
+		s := &c.runs[i]
+		*s = keyspace.NewStore(func(string, keyspace.Value, bool) {})
+		s.Intn = func(int) int { return 0 }
+		seen := map[string]bool{}
+		s.Read = func(key string) {
+			if !seen[key] {
+				seen[key] = true
+				c.load(s, key, int64(i))
+			}
+		}
+		for _, e := range c.events { // commands that write without reading
+			if e.db == c.db {
+				s.Read(e.key)
+			}
+		}
+		r := do.Do(keyspace.At(s, c.time()), c.args[1:])
+		s.Read = nil
+		c.lost = c.lost || r.Kind == keyspace.ReplyError || r.Kind == keyspace.ReplyUnmodelled
+	}
+}
+
+// time returns the time at which the command is executed on copies. A server keeps a key whose new
+// deadline has passed until it expires it, but a Store removes it at once, so a command that names a
+// time is executed long before that.
+func (c *command) time() int64 {
+	options := map[string]int{"set": 3, "getex": 2}[c.name]
+	absolute := c.name == "expireat" || c.name == "pexpireat"
+	for i := options; options > 0 && i < len(c.args); i++ {
+		absolute = absolute || strings.EqualFold(c.args[i], "exat") || strings.EqualFold(c.args[i], "pxat")
+	}
+	if absolute {
+		return 0
+	}
+	return c.now
+}
+
+// load stores what a key stored before the command: the events say whether it existed.
+func (c *command) load(s *keyspace.Store, key string, run int64) {
+	p := place{c.db, key}
+	e, had := c.before[p]
+	touched, created := false, false
+	for _, x := range c.events {
+		if x.place == p {
+			touched, created = true, created || x.what == "new"
+		}
+	}
+	if !touched {
+		e, had = c.keys.all[p]
+	}
+	v := keyspace.Value{Text: e.text, Expires: keyspace.Never}
+	if e.deadline != 0 {
+		v.Expires = max(e.deadline, c.now) // the line is later than the command, which has found the key
+	}
 	switch {
-	case what == "set" && ok:
-		keep := c.name == "set" && c.option("keepttl") > 0
-		*e = entry{kind: "string", text: text, deadline: e.deadline, doubt: e.doubt}
-		if !keep {
-			e.deadline, e.doubt = 0, ""
+	case created && !c.replaces():
+		return
+	case had && e.kind == "string" && e.doubt == "":
+	case touched:
+		c.guessed = true
+		v.Text = strconv.FormatInt(run, 10)
+		if !had || e.doubt != "" {
+			v.Expires = c.now + 1 + run
 		}
-	case ok && (e.kind == "string" || e.kind == "" && e.doubt == ""):
-		e.kind, e.text = "string", text
+	case had || c.keys.blind != "":
+		c.lost = true
+		return
 	default:
-		e.kind, e.text, e.doubt = "string", "", c.unknown("value")
+		return
 	}
+	s.Put(key, v)
 }
 
-// text returns the string that the key stores after the command.
-func (c *command) text(old string, p place) (text string, ok bool) {
-	switch c.name {
-	case "set", "setnx", "getset":
-		return c.arg(2), true
-	case "setex", "psetex":
-		return c.arg(3), true
-	case "mset", "msetnx":
-		for i := 1; i+1 < len(c.args); i += 2 {
-			if c.args[i] == p.key {
-				text, ok = c.args[i+1], true
-			}
-		}
-		return text, ok
-	case "append":
-		return old + c.arg(2), true
-	case "incr":
-		return add(old, "1", 1)
-	case "decr":
-		return add(old, "1", -1)
-	case "incrby":
-		return add(old, c.arg(2), 1)
-	case "decrby":
-		return add(old, c.arg(2), -1)
-	case "setrange":
-		at, err := strconv.Atoi(c.arg(2))
-		if err != nil || at < 0 || at > maxText {
-			return "", false
-		}
-		b := []byte(old)
-		if end := at + len(c.arg(3)); end > len(b) {
-			b = append(b, make([]byte, end-len(b))...)
-		}
-		copy(b[at:], c.arg(3))
-		return string(b), true
-	}
-	return "", false
-}
-
-// add returns the sum of two numbers of Redis.
-func add(old, by string, sign int64) (string, bool) {
-	if old == "" {
-		old = "0"
-	}
-	a, err1 := strconv.ParseInt(old, 10, 64)
-	b, err2 := strconv.ParseInt(by, 10, 64)
-	return strconv.FormatInt(a+sign*b, 10), err1 == nil && err2 == nil
-}
-
-// option returns the index of an option of SET or GETEX; 0: it is absent.
-func (c *command) option(name string) int {
-	from := map[string]int{"set": 3, "getex": 2}[c.name]
-	for i := from; i > 0 && i < len(c.args); i++ {
-		if strings.EqualFold(c.args[i], name) {
-			return i
-		}
-		if spans[strings.ToLower(c.args[i])].unit > 0 {
-			i++ // its number
-		}
-	}
-	return 0
-}
-
-// span is how an option or a command gives a deadline.
-type span struct {
-	unit     int64 // ms
-	absolute bool
-}
-
-// spans maps options of SET and GETEX, and commands, to their way to give a deadline.
-var spans = map[string]span{
-	"ex": {1000, false}, "px": {1, false}, "exat": {1000, true}, "pxat": {1, true},
-	"setex": {1000, false}, "psetex": {1, false},
-	"expire": {1000, false}, "pexpire": {1, false}, "expireat": {1000, true}, "pexpireat": {1, true},
-}
-
-// deadline returns the deadline that the command gives a key, in ms of the master's clock.
-func (c *command) deadline() (at int64, ok bool) {
-	s, number := spans[c.name], c.arg(2)
-	if c.name == "set" || c.name == "getex" {
-		for _, option := range []string{"ex", "px", "exat", "pxat"} {
-			if i := c.option(option); i > 0 {
-				s, number = spans[option], c.arg(i+1)
-			}
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || s.unit == 0 || n > math.MaxInt64/s.unit || n < math.MinInt64/s.unit {
-		return 0, false
-	}
-	if n *= s.unit; s.absolute {
-		return n, true
-	}
-	if n > math.MaxInt64-c.now {
-		return 0, false
-	}
-	return n + c.now, true
+// widens reports whether the command makes a string so long that it is not followed.
+func (c *command) widens() bool {
+	at, _ := strconv.ParseInt(c.arg(2), 10, 64)
+	return (c.name == "setrange" || c.name == "setbit") && at > 8*maxText
 }

@@ -82,7 +82,7 @@ func (k *keys) follow(db int, args []string, now int64, events []event) []cluste
 		k.missing(db, name, args)
 		return nil
 	}
-	c := command{name: name, args: args, db: db, now: now, before: map[place]entry{}}
+	c := command{name: name, args: args, db: db, now: now, before: map[place]entry{}, keys: k, events: events}
 	var order []place
 	for _, e := range events {
 		if !slices.Contains(order, e.place) {

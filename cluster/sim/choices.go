@@ -29,6 +29,7 @@ const (
 	// tokens unique: never return the same bits twice in a run.
 	WhatBytes  = "bytes"
 	WhatLag    = "lag"    // delay of one change on its way to a replica
+	WhatSweep  = "sweep"  // when a server notices that a key has expired
 	WhatTorn   = "torn"   // how many bytes that were not fsynced survive a power cut
 	WhatEvict  = "evict"  // which key a full memory evicts
 	WhatMember = "member" // which key or member a command such as RANDOMKEY or SPOP chooses

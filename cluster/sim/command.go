@@ -15,8 +15,7 @@ import (
 // server itself.
 type command struct {
 	keyspace.Command
-	own      func(m *Master, args []string) keyspace.Reply // nil: a command of the keyspace
-	noScript bool                                          // scripts may not call it
+	own func(m *Master, args []string) keyspace.Reply // nil: a command of the keyspace
 }
 
 // do executes the command.
@@ -24,7 +23,11 @@ func (c *command) do(m *Master, args []string) keyspace.Reply {
 	if c.own != nil {
 		return c.own(m, args)
 	}
-	return c.Do(m.keys(), args)
+	r := c.Do(m.keys(), args)
+	if r.Kind == keyspace.ReplyUnmodelled {
+		return m.notModelled(r.Text)
+	}
+	return r
 }
 
 // commands holds all commands except those about a connection, by their names in lower case.
@@ -36,19 +39,24 @@ var serverCommands map[string]*command
 
 func init() {
 	serverCommands = map[string]*command{
-		"ping":       {arity(0, 1), ping, false},
-		"echo":       {arity(1, 1), func(_ *Master, a []string) keyspace.Reply { return keyspace.Bulk(a[0]) }, false},
-		"time":       {arity(0, 0), showTime, false},
-		"info":       {arity(0, -1), info, false},
-		"role":       {arity(0, 0), role, true},
-		"wait":       {arity(2, 2), wait, true},
-		"publish":    {arity(2, 2), publish, false},
-		"pubsub":     {arity(1, -1), pubsub, false},
-		"eval":       {arity(2, -1), func(m *Master, a []string) keyspace.Reply { return m.eval(a, false) }, true},
-		"eval_ro":    {arity(2, -1), func(m *Master, a []string) keyspace.Reply { return m.eval(a, true) }, true},
-		"evalsha":    {arity(2, -1), func(m *Master, a []string) keyspace.Reply { return m.evalSHA(a, false) }, true},
-		"evalsha_ro": {arity(2, -1), func(m *Master, a []string) keyspace.Reply { return m.evalSHA(a, true) }, true},
-		"script":     {arity(1, -1), script, true},
+		"ping":       {arity(0, 1), ping},
+		"echo":       {arity(1, 1), func(_ *Master, a []string) keyspace.Reply { return keyspace.Bulk(a[0]) }},
+		"time":       {arity(0, 0), showTime},
+		"info":       {arity(0, -1), info},
+		"role":       {noScript(0, 0), role},
+		"wait":       {noScript(2, 2), wait},
+		"command":    {arity(0, -1), describe},
+		"cluster":    {arity(1, -1), noCluster},
+		"readonly":   {arity(0, 0), noCluster},
+		"readwrite":  {arity(0, 0), noCluster},
+		"asking":     {arity(0, 0), noCluster},
+		"publish":    {arity(2, 2), publish},
+		"pubsub":     {arity(1, -1), pubsub},
+		"eval":       {noScript(2, -1), func(m *Master, a []string) keyspace.Reply { return m.eval(a, false) }},
+		"eval_ro":    {noScript(2, -1), func(m *Master, a []string) keyspace.Reply { return m.eval(a, true) }},
+		"evalsha":    {noScript(2, -1), func(m *Master, a []string) keyspace.Reply { return m.evalSHA(a, false) }},
+		"evalsha_ro": {noScript(2, -1), func(m *Master, a []string) keyspace.Reply { return m.evalSHA(a, true) }},
+		"script":     {noScript(1, -1), script},
 	}
 	for name, c := range serverCommands {
 		commands[name] = c
@@ -62,9 +70,13 @@ func init() {
 
 func arity(least, most int) keyspace.Command { return keyspace.Command{Min: least, Max: most} }
 
+func noScript(least, most int) keyspace.Command {
+	return keyspace.Command{Min: least, Max: most, NoScript: true}
+}
+
 const (
 	notInteger  = "ERR value is not an integer or out of range"
-	noScript    = "NOSCRIPT No matching script. Please use EVAL."
+	unknownSHA  = "NOSCRIPT No matching script. Please use EVAL."
 	misconfAOF  = "MISCONF Errors writing to the AOF file: No space left on device"
 	outOfMemory = "OOM command not allowed when used memory > 'maxmemory'."
 )
@@ -115,7 +127,7 @@ func (m *Master) carryOut(c *command, name string, args []string) keyspace.Reply
 }
 
 func wrongNumber(name string) keyspace.Reply {
-	return keyspace.Error("ERR wrong number of arguments for '" + name + "' command")
+	return keyspace.Error("ERR wrong number of arguments for '" + strings.ToLower(name) + "' command")
 }
 
 // unknown replies to a command that does not exist here. It may exist in Redis, so the run proves
@@ -138,11 +150,13 @@ func (m *Master) unknownSubcommand(name string, args []string) keyspace.Reply {
 	return keyspace.Error("ERR unknown subcommand '" + args[0] + "'. Try " + strings.ToUpper(name) + " HELP.")
 }
 
-// notModelled reports that a client depends on something that the master does not model.
-func (m *Master) notModelled(what string) {
+// notModelled reports that a client depends on something that the master does not model, and
+// returns a reply to it.
+func (m *Master) notModelled(what string) keyspace.Reply {
 	if f := m.cluster.unmodelled; f != nil {
 		f(m.name, strings.ToUpper(what))
 	}
+	return keyspace.Error("ERR not modelled: " + strings.ToUpper(what))
 }
 
 func ping(_ *Master, args []string) keyspace.Reply {
@@ -159,12 +173,28 @@ func showTime(m *Master, _ []string) keyspace.Reply {
 
 // info returns the fields of INFO that clients need.
 func info(m *Master, _ []string) keyspace.Reply {
-	return keyspace.Bulk(fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n",
-		serverVersion, m.runID, len(m.replicas)))
+	return keyspace.Bulk(fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n# Clients\r\nblocked_clients:%d\r\n",
+		serverVersion, m.runID, len(m.replicas), len(m.waiting.all)))
 }
 
 func role(*Master, []string) keyspace.Reply {
 	return keyspace.Array(keyspace.Bulk("master"), keyspace.Int(0), keyspace.Array())
+}
+
+// commandCount is the number of commands of Redis 7.0.
+const commandCount = 240
+
+// describe implements COMMAND.
+func describe(m *Master, args []string) keyspace.Reply {
+	if len(args) == 1 && strings.EqualFold(args[0], "count") {
+		return keyspace.Int(commandCount)
+	}
+	return m.notModelled(strings.Join(append([]string{"command"}, args[:min(1, len(args))]...), " "))
+}
+
+// noCluster replies to commands of servers in a cluster.
+func noCluster(*Master, []string) keyspace.Reply {
+	return keyspace.Error("ERR This instance has cluster support disabled")
 }
 
 // runRequest executes a request of a lock.
@@ -176,7 +206,11 @@ func (m *Master) runRequest(r *request, byText bool) keyspace.Reply {
 		}
 		return m.keys().Take(r.args[0], r.args[1], r.ttl)
 	case r.plain != nil:
-		return m.carryOut(r.plain, r.name, r.args)
+		reply := m.carryOut(r.plain, r.name, r.args)
+		if _, waits := r.plain.wouldWait(&reply, r.args); waits {
+			return m.notModelled(r.name + " that waits, from a client without a connection of its own")
+		}
+		return reply
 	case r.script == nil:
 		return m.execute(r.name, r.args)
 	case r.refused != nil:
@@ -185,7 +219,7 @@ func (m *Master) runRequest(r *request, byText bool) keyspace.Reply {
 		m.scripts[r.script.SHA] = r.compiled
 	case m.latest == r.script: // the master knows this script: skip the lookup
 	case m.scripts[r.script.SHA] == nil:
-		return keyspace.Error(noScript)
+		return keyspace.Error(unknownSHA)
 	default:
 		m.latest = r.script
 	}

@@ -30,7 +30,7 @@ func (s realServer) do(words []string) string {
 	for _, x := range words {
 		args = append(args, x)
 	}
-	v, err := s.client.Do(context.Background(), args...).Result()
+	v, err := s.send(args)
 	switch {
 	case errors.Is(err, redis.Nil):
 		return "(nil)"
@@ -38,6 +38,23 @@ func (s realServer) do(words []string) string {
 		return "(error) " + err.Error()
 	}
 	return show(v)
+}
+
+// send sends a blocking command in a transaction, where it does not wait: while the server's clock
+// stands still, its timeout never ends.
+func (s realServer) send(args []any) (any, error) {
+	ctx := context.Background()
+	if c, _ := lookUp(args[0].(string)); c == nil || c.Waits == nil {
+		return s.client.Do(ctx, args...).Result()
+	}
+	var done *redis.Cmd
+	if _, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		done = p.Do(ctx, args...)
+		return nil
+	}); err != nil && done.Err() == nil {
+		return nil, err
+	}
+	return done.Result()
 }
 
 // freeze stops the server's clock within a millisecond. A busy machine needs many attempts.

@@ -55,6 +55,11 @@ type Master struct {
 	changes     int64            // number of changes of keys so far
 	touches     map[string]int64 // how often watched keys have changed
 	listeners   []*Stream        // streams that have subscribed to a channel
+	serving     *session         // the connection whose command is being executed, if it has one
+	trackers    []*Stream        // streams that are told which keys have changed
+	expiry      event            // the next time at which expired keys are deleted for them
+	expires     int64            // ms of its clock, of the key for which that is planned; 0: it is not planned
+	waiting     waiting          // streams whose blocking commands have no reply yet
 
 	backlog []incoming // messages that arrived while it was paused
 	queue   []incoming // messages that arrived while it waited for its disk
@@ -72,10 +77,15 @@ func newMaster(c *Cluster, i int) *Master {
 	m.newStore()
 	m.store.Weighed = c.config.MaxMemory > 0
 	m.disk.init(m, c.config.Persistence)
-	m.turn.do = (*turn)(m)
+	m.prepare()
 	m.begin(m.disk.load())
 	m.resync(c.config.Replicas)
 	return m
+}
+
+// prepare connects the events of the master.
+func (m *Master) prepare() {
+	m.turn.do, m.waiting.alarm.do, m.expiry.do = (*turn)(m), (*alarm)(m), (*expiry)(m)
 }
 
 func (m *Master) newStore() {
@@ -160,12 +170,14 @@ func (m *Master) resume() {
 		return
 	}
 	m.state = cluster.Up
+	m.timeOut() // before it reads what has arrived, as Redis on Linux
 	backlog := m.backlog
 	m.backlog = nil
 	for _, x := range backlog {
 		m.receive(x)
 	}
 	m.disk.plan()
+	m.planExpiry()
 }
 
 // Kill has the effect of SIGKILL, also on a paused server: requests that it had not read yet
@@ -188,6 +200,10 @@ func (m *Master) die() {
 	m.state = cluster.Down
 	m.ends = append(m.ends, m.world.now)
 	m.world.queue.cancel(&m.turn)
+	m.world.queue.cancel(&m.waiting.alarm)
+	m.world.queue.cancel(&m.expiry)
+	m.trackers, m.expires = nil, 0
+	m.waiting.all, m.waiting.ready, m.waiting.served = nil, nil, nil
 	lost := append(m.queue, m.backlog...)
 	m.queue, m.backlog, m.busy = nil, nil, 0
 	for _, x := range lost {
@@ -342,6 +358,9 @@ func (m *Master) setClock(c cluster.Clock) {
 	m.failures = failuresOf(m.name)
 	m.wall.set(m.world.now, m.world.now+int64(c.Offset), gainOf(c.Rate))
 	m.disk.plan()
+	m.planTimeouts()
+	m.expires = 0
+	m.planExpiry()
 }
 
 // sweepEvery is the interval at which Redis itself deletes expired keys.

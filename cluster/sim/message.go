@@ -228,7 +228,7 @@ func (m *message) arrive() {
 	case m.stage == greeted:
 		m.stage = asking
 		m.send()
-	case m.reply.Kind == keyspace.ReplyError && m.reply.Text == noScript && m.ask.request.script != nil && !m.byText:
+	case m.reply.Kind == keyspace.ReplyError && m.reply.Text == unknownSHA && m.ask.request.script != nil && !m.byText:
 		m.byText, m.stage = true, asking
 		m.send()
 	default:

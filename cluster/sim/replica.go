@@ -181,7 +181,7 @@ func (m *Master) splitBrain(clients []string) {
 	old.newStore()
 	old.disk.init(old, cluster.None)
 	old.store.Load(m.store.All())
-	old.turn.do = (*turn)(old)
+	old.prepare()
 	if m.account != nil {
 		old.account = &account{master: old}
 		old.store.Watch = old.account.note
@@ -190,6 +190,16 @@ func (m *Master) splitBrain(clients []string) {
 	for _, c := range clients {
 		m.cluster.linksOf(c)[m.number-1].master = old
 	}
+	belongs := func(x *Stream) bool { return x.link.master == old }
+	m.waiting.moveTo(&old.waiting, belongs)
+	old.trackers, old.listeners = theirs(m.trackers, belongs), theirs(m.listeners, belongs)
+	old.planTimeouts()
+	old.planExpiry()
+}
+
+// theirs returns the streams that belong to the old server.
+func theirs(all []*Stream, belongs func(*Stream) bool) []*Stream {
+	return slices.DeleteFunc(slices.Clone(all), func(x *Stream) bool { return !belongs(x) })
 }
 
 // endSplitBrain ends the second primary, if there is one.

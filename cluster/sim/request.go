@@ -97,7 +97,8 @@ func (r *request) runs(s *protocol.Script) {
 
 func (k *known) named(name string) *command {
 	if k.name != name {
-		k.name, k.command = name, commands[name]
+		k.name = name
+		k.command, _ = lookUp(name)
 	}
 	return k.command
 }

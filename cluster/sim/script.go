@@ -12,6 +12,7 @@ import (
 type scriptRun struct {
 	readOnly bool
 	allowOOM bool
+	keys     []string
 	wrote    bool // it has called a command that writes: nothing stops it any more
 }
 
@@ -20,7 +21,7 @@ func (m *Master) perform(s *lua.Script, keys, args []string, readOnly bool) keys
 	if f := s.Flags; f.Stated && !f.NoWrites && !f.AllowOOM && m.oom {
 		return keyspace.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'")
 	}
-	m.script = scriptRun{readOnly: readOnly || s.Flags.NoWrites, allowOOM: s.Flags.AllowOOM}
+	m.script = scriptRun{readOnly: readOnly || s.Flags.NoWrites, allowOOM: s.Flags.AllowOOM, keys: keys}
 	return s.Run(m, keys, args)
 }
 
@@ -31,7 +32,7 @@ func (m *Master) Call(name string, args []string) keyspace.Reply {
 	switch own := sessionCommands[lower]; {
 	case c == nil && own == nil:
 		return m.unknown(name, args)
-	case c == nil || c.noScript:
+	case c == nil || c.NoScript:
 		return keyspace.Error("ERR This Redis command is not allowed from script")
 	case !c.Accepts(len(args)):
 		return wrongNumber(lower)
@@ -47,6 +48,9 @@ func (m *Master) Call(name string, args []string) keyspace.Reply {
 		m.script.wrote = true
 	}
 	m.account.calls(name, args)
+	if c.own == nil && !c.Writes {
+		m.scriptReads()
+	}
 	return c.do(m, args)
 }
 
@@ -71,7 +75,7 @@ func (m *Master) evalSHA(args []string, readOnly bool) keyspace.Reply {
 	}
 	s := m.scripts[strings.ToLower(args[0])]
 	if s == nil {
-		return keyspace.Error(noScript)
+		return keyspace.Error(unknownSHA)
 	}
 	return m.perform(s, keys, rest, readOnly)
 }

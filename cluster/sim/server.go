@@ -111,6 +111,7 @@ func (m *Master) heard(r keyspace.Reply, want int, timeout time.Duration) keyspa
 
 // settle ends a command. It returns how long the master must wait for its disk.
 func (m *Master) settle() (wait time.Duration) {
+	m.serveWaiting()
 	m.begun = false
 	if m.store.Swollen() {
 		m.store.Sweep(m.now())
@@ -119,6 +120,10 @@ func (m *Master) settle() (wait time.Duration) {
 	if wait > 0 {
 		m.busy = m.world.now + int64(wait)
 		m.world.at(m.busy, &m.turn)
+	}
+	if m.state != cluster.Down {
+		m.releaseServed(wait)
+		m.sendInvalidations(wait)
 	}
 	return wait
 }
@@ -133,6 +138,8 @@ func (t *turn) fire() {
 	for _, x := range queue {
 		m.receive(x)
 	}
+	m.timeOut()
+	m.planExpiry()
 }
 
 // forget loses the arrivals over a link that the master has not read.
@@ -202,6 +209,12 @@ func (m *Master) changed(key string, v keyspace.Value, gone bool) {
 	c := change{key, v, gone, !m.begun}
 	m.begun = true
 	m.disk.note(c)
+	if len(m.trackers) > 0 {
+		m.invalidate(key)
+	}
+	if len(m.waiting.all) > 0 && !gone {
+		m.waiting.stored(key)
+	}
 	if len(m.replicas) > 0 {
 		m.ship(c)
 	}

@@ -23,6 +23,8 @@ type session struct {
 	listens  map[string]bool // subscribed channels
 	patterns map[string]bool
 
+	tracking tracking
+
 	held []byte // replies that wait for a command such as WAIT
 }
 
@@ -55,7 +57,13 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 		}
 		from := len(s.output)
 		m.admit()
+		m.serving = s
 		r := s.answer(x, m, words)
+		m.serving = nil
+		s.tracking.after(words, s.queueing)
+		if x.blocked {
+			break
+		}
 		m.begun = false
 		if m.account != nil {
 			x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.name, words))
@@ -70,6 +78,7 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 			s.write(r)
 		}
 		x.watched.reply(s.output, from)
+		m.serveWaiting()
 	}
 	if s.input = s.input[used:]; len(s.input) == 0 {
 		s.input = nil
@@ -118,7 +127,11 @@ func (s *session) answer(x *Stream, m *Master, words []string) keyspace.Reply {
 	case own != nil:
 		return own.do(s, x, m, name, args)
 	}
-	return c.do(m, args)
+	r := s.run(m, c, args)
+	if wait, ok := c.wouldWait(&r, args); ok {
+		m.block(x, words, wait)
+	}
+	return r
 }
 
 // sessionCommand is a command about the connection.
@@ -136,9 +149,8 @@ func init() {
 		"hello":        {0, -1, false, (*session).hello},
 		"auth":         {1, 2, false, ok},
 		"select":       {1, 1, false, selectDB},
-		"client":       {1, -1, false, (*session).client},
+		"client":       {1, -1, false, client},
 		"quit":         {0, 0, true, ok},
-		"readonly":     {0, 0, false, ok},
 		"multi":        {0, 0, true, (*session).multi},
 		"exec":         {0, 0, true, (*session).exec},
 		"discard":      {0, 0, true, (*session).discard},
@@ -186,37 +198,16 @@ func (m *Master) connected() int64 {
 	return *m.connections
 }
 
-func selectDB(_ *session, _ *Stream, _ *Master, _ string, args []string) keyspace.Reply {
-	switch n, err := strconv.Atoi(args[0]); {
-	case err != nil:
+func selectDB(_ *session, _ *Stream, m *Master, _ string, args []string) keyspace.Reply {
+	switch n, ok := keyspace.Integer(args[0]); {
+	case !ok:
 		return keyspace.Error(notInteger)
-	case n != 0:
+	case n < 0 || n >= keyspace.Databases:
 		return keyspace.Error("ERR DB index is out of range")
+	case n > 0:
+		return m.notModelled("select " + args[0])
 	}
 	return keyspace.OK
-}
-
-func (s *session) client(_ *Stream, m *Master, _ string, args []string) keyspace.Reply {
-	switch strings.ToLower(args[0]) {
-	case "id":
-		return keyspace.Int(s.number(m))
-	case "getname":
-		return keyspace.Bulk(s.name)
-	case "setname":
-		if len(args) == 2 {
-			s.name = args[1]
-			return keyspace.OK
-		}
-	case "setinfo", "no-evict", "no-touch":
-		return keyspace.OK
-	case "maint_notifications":
-		// Redis 7.0 does not know this command. If it gets an error, go-redis locks a mutex
-		// that other goroutines hold during network calls. A goroutine that waits for a
-		// mutex stops the time of a synctest bubble: the reply to such a network call would
-		// never come. The simulated master never announces anything.
-		return keyspace.OK
-	}
-	return m.unknownSubcommand("client", args)
 }
 
 func (s *session) multi(*Stream, *Master, string, []string) keyspace.Reply {
@@ -272,7 +263,7 @@ func (s *session) perform(x *Stream, m *Master, words []string) keyspace.Reply {
 	if c == nil {
 		return sessionCommands[name].do(s, x, m, name, words[1:])
 	}
-	return c.do(m, words[1:])
+	return s.run(m, c, words[1:])
 }
 
 func (s *session) watch(_ *Stream, m *Master, _ string, args []string) keyspace.Reply {
@@ -357,5 +348,5 @@ func (s *session) unsubscribe(x *Stream, m *Master, name string, args []string) 
 // end is called at the end of the connection.
 func (s *session) end(x *Stream) {
 	m := x.link.master
-	m.listeners = remove(m.listeners, x)
+	m.listeners, m.trackers = remove(m.listeners, x), remove(m.trackers, x)
 }

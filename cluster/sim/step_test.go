@@ -150,15 +150,45 @@ func TestNothingTearsAStep(t *testing.T) {
 // TestUnknownCommandsAreReported: alone, in a script and as a subcommand.
 func TestUnknownCommandsAreReported(t *testing.T) {
 	for _, x := range []struct{ command, want string }{
-		{"geoadd k 1 2 x", "GEOADD"}, {"script kill", "SCRIPT KILL"}, {"get k", ""}, {"get", ""}, {"eval return(redis.call('lolwut')) 0", "LOLWUT"},
+		{"geoadd k 1 2 x", "GEOADD"}, {"script kill", "SCRIPT KILL"}, {"get k", ""}, {"move k 1", "MOVE BETWEEN DATABASES"}, {"copy k l db 2", "COPY BETWEEN DATABASES"}, {"object encoding s", "OBJECT ENCODING"}, {"object encoding k", ""}, {"object help", "OBJECT HELP"},
+		{"command docs", "COMMAND DOCS"}, {"cluster info", ""}, {"get", ""}, {"eval return(redis.call('lolwut')) 0", "LOLWUT"},
 	} {
 		w := NewWorld(1)
 		c := New(w, oneMaster, Options{})
 		got := ""
 		c.OnUnmodelled(func(master, what string) { got = what })
+		c.masters[0].execute("set", []string{"s", "text"})
 		words := strings.Fields(x.command)
 		if c.masters[0].execute(words[0], words[1:]); got != x.want {
 			t.Errorf("%s: %q was reported, not %q", x.command, got, x.want)
+		}
+	}
+}
+
+// TestWaitingWithoutAConnectionIsReported: a blocking command that finds something is like any other.
+func TestWaitingWithoutAConnectionIsReported(t *testing.T) {
+	got := ""
+	on(t, cluster.Config{}, Options{}, func(b *bench) {
+		b.c.OnUnmodelled(func(_, what string) { got = what })
+		b.do("rpush", "l", "x")
+		if v := b.do("brpoplpush", "l", "l", "0"); got != "" || v.Err == nil || !strings.Contains(v.Err.Error(), "x") {
+			t.Errorf("%q was reported although there is an element (%v)", got, v.Err)
+		}
+		b.do("blpop", "none", "1")
+	})
+	if !strings.HasPrefix(got, "BLPOP") {
+		t.Errorf("%q was reported", got)
+	}
+}
+
+// TestOtherDatabasesAreReported: only the first one is modelled.
+func TestOtherDatabasesAreReported(t *testing.T) {
+	c := New(NewWorld(1), oneMaster, Options{})
+	got := ""
+	c.OnUnmodelled(func(_, what string) { got = what })
+	for _, x := range []struct{ db, want string }{{"0", ""}, {"16", ""}, {"x", ""}, {"3", "SELECT 3"}} {
+		if (&session{}).answer(nil, c.masters[0], []string{"SELECT", x.db}); got != x.want {
+			t.Errorf("SELECT %s: %q was reported, not %q", x.db, got, x.want)
 		}
 	}
 }

@@ -22,12 +22,13 @@ type Stream struct {
 
 	requests, replies flow
 
-	unread  []byte // bytes at the master's host that the server has not read yet
-	waiting bool   // the stream is in the master's queue or backlog
-	blocked bool   // a command such as WAIT has no reply yet
-	resume  event
-	session session
-	watched *exchanges // nil: no observer
+	unread   []byte // bytes at the master's host that the server has not read yet
+	waiting  bool   // the stream is in the master's queue or backlog
+	blocked  bool   // a command such as WAIT or BLPOP has no reply yet
+	finished bool   // the master's host knows that the client has closed it
+	resume   event
+	session  session
+	watched  *exchanges // nil: no observer
 
 	received []byte // bytes at the client's host
 	ended    error  // the error that the client reads after these bytes; nil: more bytes may come
@@ -84,6 +85,9 @@ func (s *Stream) Receive(b []byte) (int, error) {
 
 // Hangup closes the client's end. Bytes that the client has sent continue.
 func (s *Stream) Hangup() {
+	if !s.shut { // the master learns it later, and may meanwhile give a waiting connection what nobody receives
+		s.requests.enterGate(chunk{end: io.EOF})
+	}
 	s.end(&s.link.master.failures.closed)
 }
 
@@ -113,6 +117,7 @@ func (s *Stream) forget() {
 func (s *Stream) reset() {
 	s.link.counts.Dropped += s.requests.lose() + s.replies.lose()
 	s.unread, s.received, s.ended = nil, nil, nil
+	s.link.master.waiting.leave(s)
 	s.end(&s.link.master.failures.broken)
 }
 
@@ -148,7 +153,7 @@ func (s *Stream) reach(c chunk) {
 		s.broken()
 		return
 	}
-	s.unread = append(s.unread, c.bytes...)
+	s.unread, s.finished = append(s.unread, c.bytes...), c.end != nil
 	if !s.waiting {
 		m.receive(s)
 	}
@@ -167,6 +172,9 @@ func (s *Stream) serve(m *Master) {
 	s.session.input = append(s.session.input, s.unread...)
 	s.unread = s.unread[:0]
 	s.carryOut(m)
+	if s.finished {
+		m.waiting.leave(s)
+	}
 }
 
 // carryOut executes all commands that have arrived, and sends the replies once the server has
@@ -212,9 +220,7 @@ func (r *resumption) fire() {
 	}
 	s.blocked = false
 	s.session.unblock(s.watched)
-	if m.state == cluster.Up {
-		s.carryOut(m)
-	} else if !s.waiting {
+	if !s.waiting {
 		m.receive(s)
 	}
 }

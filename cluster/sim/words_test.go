@@ -69,7 +69,18 @@ var typedCommands = []string{
 	"zrank K T", "zrevrank K T", "zcount K B B", "zlexcount K - +", "zlexcount K [7 (x", "zrange K I I", "zrange K I I withscores", "zrange K B B byscore", "zrange K B B byscore rev limit 0 2", "zrange K - + bylex", "zrange K I I limit 0 1",
 	"zrange K - + bylex withscores", "zrangestore M K I I", "zrangestore M K B B byscore", "zrevrange K I I", "zrevrange K I I withscores", "zrangebyscore K B B", "zrangebyscore K B B withscores limit 0 1", "zrevrangebyscore K B B", "zrangebylex K - +",
 	"zrangebylex K a b", "zrevrangebylex K + -", "zremrangebyrank K I I", "zremrangebyscore K B B", "zremrangebylex K [7 +", "zpopmin K", "zpopmax K 2", "zpopmin K S", "zscan K 0",
+	"lmpop 1 K left", "lmpop 2 K L right count 2", "lmpop S K left", "lmpop 1 K left count S", "lmpop 1 K up", "lmpop 2 K left", "lmpop 1 K left count 1 count 1",
+	"blpop K L 0.1", "blpop K S", "brpop K L 0.1", "blmove K L left right 0.1", "blmove K L up right x", "brpoplpush K L 0.1", "brpoplpush K L x", "blmpop 0.1 2 K L left count 2", "blmpop x 0 K left", "blmpop 0.1 S K right",
+	"bzpopmin K L 0.1", "bzpopmax K 0.1", "bzpopmin K -1", "bzmpop 0.1 2 K L min", "bzmpop -1 0 K max", "zmpop 2 K L max count 2", "zmpop 1 K min count S", "zmpop 0 K min", "zmpop 1 K left",
+	"sintercard 2 K L", "sintercard 2 K L limit S", "sintercard S K", "sintercard 1 K limit", "sintercard x K",
+	"zunion 2 K L", "zunion 2 K L withscores", "zunion 2 K L weights X X withscores", "zunion 2 K L aggregate max withscores", "zinter 2 K L withscores", "zinter 2 K L weights X X aggregate min withscores", "zdiff 2 K L withscores",
+	"zdiff 2 K L weights 1 1", "zunion S K L", "zunion 1 K aggregate avg", "zunion 2 K L weights 1", "zunionstore M 2 K L", "zunionstore M 2 K L weights X X aggregate max", "zinterstore M 2 K L", "zdiffstore M 2 K L", "zunionstore M 0 K",
+	"zunionstore M 1 K withscores", "zintercard 2 K L", "zintercard 2 K L limit S", "zintercard 1 K weights 1", "zrandmember K 0", "zrandmember K S x", "hrandfield K 0 withvalues", "hrandfield K 0 x", "hrandfield none", "zrandmember none 3",
+	"bitpos K 1", "bitpos K 0", "bitpos K 1 I", "bitpos K 0 I", "bitpos K 0 I I", "bitpos K 1 I I", "bitpos K 1 I I bit", "bitpos K 0 I I bit", "bitpos K 0 I I what", "bitpos K 2", "bitpos K x", "bitpos none 0", "setbit K 0 1",
+	"bitop and M K L", "bitop or M K L", "bitop xor M K L", "bitop not M K", "bitop not M K L", "bitop nor M K", "bitop and M none none",
+	"move K 0", "move K x", "move K 99", "copy K L db 0", "copy K L db x", "copy K L db 99 replace", "copy K L db", "object encoding none", "object refcount none", "object refcount K L",
 	"flushdb wrong", "script nosuch",
+	"command count", "cluster info", "cluster slots", "cluster",
 }
 
 // traceOf draws one of the commands for a key.

@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"cluster/process": {"cluster", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
 	// What a real master does to its keys, for both.
-	"cluster/shadow": {"cluster"},
+	"cluster/shadow": {"cluster", "cluster/keyspace"},
 	// The votes that follow from what masters did to their keys.
 	"cluster/account": {"cluster", "cluster/resp", "history"},
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.

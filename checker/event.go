@@ -109,8 +109,6 @@ type Event struct {
 	Name    string        `json:"name,omitempty"` // of fault number Fault
 	Word    string        `json:"word,omitempty"` // the diagram's label
 	Ops     []int         `json:"ops,omitempty"`  // indices of the operations that show it
-
-	rest string // of an event that joins with its like: what Text says of Masters
 }
 
 // Sentence returns the text with a capital letter and a full stop.

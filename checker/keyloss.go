@@ -205,20 +205,25 @@ func theyOrIt(masters []string) string {
 	return "it"
 }
 
+// lostSaying adds that masters no longer stored a lease's key. says is what the text says of them.
+func (n *narrative) lostSaying(masters []string, a *history.Lease, e Event, says string) {
+	e.Text = Enumerate(masters) + " " + says
+	n.lostOf(masters, a, e, says)
+}
+
 // lost adds that masters no longer stored a lease's key.
-func (n *narrative) lost(masters []string, a *history.Lease, e Event) {
+func (n *narrative) lost(masters []string, a *history.Lease, e Event) { n.lostOf(masters, a, e, "") }
+
+func (n *narrative) lostOf(masters []string, a *history.Lease, e Event, says string) {
 	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
-	if e.rest != "" {
-		e.Text = Enumerate(masters) + " " + e.rest
-	}
 	if e.Word == "" {
 		e.Word = "lost"
 	}
 	if len(e.Ops) > 0 {
-		n.add(e)
+		n.addSaying(e, says)
 		return
 	}
-	n.addAt(beforeLines, e)
+	n.addAtSaying(beforeLines, e, says)
 }
 
 // within reports whether a release may have been executed after the master's yes to a lease and
@@ -321,9 +326,9 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 		if details != "" {
 			details += ","
 		}
-		e.rest = fmt.Sprintf("executed %s%s and deleted the key", whose, details)
+		says := fmt.Sprintf("executed %s%s and deleted the key", whose, details)
 		if why == CauseUnanswered {
-			e.rest = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(sent(v)))
+			says = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(sent(v)))
 		} else if e.Ops != nil {
 			for _, m := range ms {
 				for _, y := range n.releasesOf(v.Token, m, yes) {
@@ -333,7 +338,7 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 				}
 			}
 		}
-		n.lost(ms, a, e)
+		n.lostSaying(ms, a, e, says)
 	}}
 }
 
@@ -419,7 +424,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			}
 		}
 		if len(ms) > 0 {
-			n.lost(ms, a, Event{At: to, Cause: CauseRestart, rest: fmt.Sprintf("had come back without the %s of %s", what, a.Key)})
+			n.lostSaying(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
 		}
 	}
 	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
@@ -471,9 +476,10 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 		}
 		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
 			n.fault(f, false, ms)
-			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID, rest: fmt.Sprintf("no longer stored the key of %s: a full master may evict a key", a.Process)}
+			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID}
+			says := fmt.Sprintf("no longer stored the key of %s: a full master may evict a key", a.Process)
 			if clock {
-				e.Cause, e.rest = CauseClock, fmt.Sprintf("no longer stored the key of %s: by the master's clock, its TTL was over", a.Process)
+				e.Cause, says = CauseClock, fmt.Sprintf("no longer stored the key of %s: by the master's clock, its TTL was over", a.Process)
 				switch jump := f.Params["clock"]; {
 				case strings.HasPrefix(jump, "+") && f.From > from:
 					e.At, e.Ops = f.From, []int{f.Index}
@@ -481,7 +487,7 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 					e.At, e.Ops = f.To, []int{f.HealIndex} // the clock was set forward to the right time
 				}
 			}
-			n.lost(ms, a, e)
+			n.lostSaying(ms, a, e, says)
 		}}, true
 	}
 	return cause{}, false

@@ -26,6 +26,7 @@ type placed struct {
 	Event
 	order int    // twice the index of the event's line; one less than that puts it before the line
 	ask   *asked // the request, for EventAsked and EventAnswered
+	says  string // what the text says of the masters with which it begins, if the event joins with its like
 }
 
 func (r *run) narrate(v *Violation) *narrative {
@@ -40,15 +41,22 @@ const (
 )
 
 // add adds an event that lines of the history show, at the position of the first line.
-func (n *narrative) add(e Event) { n.put(placed{Event: e, order: 2 * e.Ops[0]}) }
+func (n *narrative) add(e Event) { n.addSaying(e, "") }
+
+// addSaying adds an event that lines of the history show, and that joins with others that say the same of masters.
+func (n *narrative) addSaying(e Event, says string) {
+	n.put(placed{Event: e, order: 2 * e.Ops[0], says: says})
+}
 
 // addAt adds an event that no line shows, before or after the lines of its time.
-func (n *narrative) addAt(where int, e Event) {
+func (n *narrative) addAt(where int, e Event) { n.addAtSaying(where, e, "") }
+
+func (n *narrative) addAtSaying(where int, e Event, says string) {
 	i := n.r.h.Before(e.At)
 	if where == afterLines {
 		i = n.r.h.Before(e.At + 1)
 	}
-	n.put(placed{Event: e, order: 2*i - 1})
+	n.put(placed{Event: e, order: 2*i - 1, says: says})
 }
 
 // once lists the kinds of events that happen at most once at one time to one lease.
@@ -217,20 +225,20 @@ func (n *narrative) join() {
 			continue
 		}
 		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At-joined[i-1].At <= moment && e.Detail == joined[i-1].Detail && e.Token == joined[i-1].Token {
-			if last := &joined[i-1]; last.rest == e.rest {
+			if last := &joined[i-1]; last.says == e.says {
 				last.Masters = set(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
-				last.Text = Enumerate(last.Masters) + " were " + last.rest
+				last.Text = Enumerate(last.Masters) + " were " + last.says
 				continue
 			}
 		}
 		if i := len(joined); i > 0 && e.Kind == EventLost && joined[i-1].Kind == EventLost && e.At-joined[i-1].At <= moment && e.Cause == joined[i-1].Cause && e.Token == joined[i-1].Token {
-			if last := &joined[i-1]; e.rest != "" && last.rest == e.rest {
+			if last := &joined[i-1]; e.says != "" && last.says == e.says {
 				last.At = e.At
 				last.Masters = set(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
 				last.Detail = last.Detail && e.Detail
-				last.Text = Enumerate(last.Masters) + " " + last.rest
+				last.Text = Enumerate(last.Masters) + " " + last.says
 				continue
 			}
 		}

@@ -130,23 +130,24 @@ func (n *narrative) restarts(f *history.Fault, master string) {
 
 // up adds that a master was up again.
 func (n *narrative) up(master string, s state, detail bool) {
-	e := Event{At: s.at, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.line}, rest: "up again"}
+	e := Event{At: s.at, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.line}}
+	says := "up again"
 	if s.keys != nil {
 		switch token := s.keys[n.v.Key]; {
 		case token == "":
-			e.rest += ", without the key of " + n.v.Key
+			says += ", without the key of " + n.v.Key
 		default:
 			e.Token = token
-			e.rest += fmt.Sprintf(", and stored %s for %s", n.r.owner(n.v.Key, token), n.v.Key)
+			says += fmt.Sprintf(", and stored %s for %s", n.r.owner(n.v.Key, token), n.v.Key)
 		}
 	} else if !detail {
-		e.rest += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.v.Key)
+		says += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.v.Key)
 	}
 	if s.keys != nil || !detail {
 		e.Cause = CauseRestart
 	}
-	e.Text = master + " was " + e.rest
-	n.add(e)
+	e.Text = master + " was " + says
+	n.addSaying(e, says)
 }
 
 // did describes the effect of a fault on masters or clients, as a text and as one word.

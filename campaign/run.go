@@ -56,7 +56,7 @@ type Status struct {
 
 // Run runs a scenario and returns its folder in the store, its history and its result. If ctx ends, Run
 // records the interrupt before it cancels anything, heals the faults, removes the masters, and judges what
-// was recorded. An error is a *scenario.Problem of the scenario, a *judge.HarnessError, or that of Options.Trust.
+// was recorded; if ctx ends while it judges, it returns the cause. An error is a *scenario.Problem of the scenario, a *judge.HarnessError, or that of Options.Trust.
 func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *history.History, r *judge.Result, err error) {
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
@@ -96,8 +96,14 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if err := execute(ctx, s, driver, dir, string(yaml), started, opt); err != nil {
 		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
+	judging := ctx
+	if ctx.Err() != nil { // the interrupt ended the run, and what it recorded is judged nevertheless
+		judging = context.WithoutCancel(ctx)
+	}
 	opt.Progress("judging the history")
-	h, r, err = judge.ForReport(filepath.Join(dir, judge.HistoryFile))
+	h, r, err = judge.Interruptible(judging, func() (*history.History, *judge.Result, error) {
+		return judge.ForReport(filepath.Join(dir, judge.HistoryFile))
+	})
 	if err != nil {
 		return dir, h, nil, &judge.HarnessError{Err: err}
 	}

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // The kernel tells who owns the other end of a connection on this machine (sock_diag(7)). Looking up one socket takes
@@ -21,8 +20,8 @@ type socketOf struct {
 
 // The layout of a request and of its reply.
 const (
-	diagRequest   = unix.SizeofNlMsghdr + 56
-	diagReply     = unix.SizeofNlMsghdr + 72
+	diagRequest   = syscall.SizeofNlMsghdr + 56
+	diagReply     = syscall.SizeofNlMsghdr + 72
 	diagFamily    = 20 // SOCK_DIAG_BY_FAMILY
 	diagListening = 10 // TCP_LISTEN
 )
@@ -35,11 +34,11 @@ func socket(local, remote *net.TCPAddr) (s socketOf, err error) {
 		return s, errors.ErrUnsupported
 	}
 	request := make([]byte, diagRequest)
-	native, ends := binary.NativeEndian, request[unix.SizeofNlMsghdr+8:]
+	native, ends := binary.NativeEndian, request[syscall.SizeofNlMsghdr+8:]
 	native.PutUint32(request, diagRequest)
 	native.PutUint16(request[4:], diagFamily)
-	native.PutUint16(request[6:], unix.NLM_F_REQUEST)
-	request[16], request[17] = unix.AF_INET, unix.IPPROTO_TCP
+	native.PutUint16(request[6:], syscall.NLM_F_REQUEST)
+	request[16], request[17] = syscall.AF_INET, syscall.IPPROTO_TCP
 	native.PutUint32(request[20:], ^uint32(0)) // sockets in any state
 	binary.BigEndian.PutUint16(ends, uint16(local.Port))
 	copy(ends[4:], from)
@@ -48,23 +47,23 @@ func socket(local, remote *net.TCPAddr) (s socketOf, err error) {
 		copy(ends[20:], to)
 	}
 	native.PutUint64(ends[40:], ^uint64(0)) // no cookie
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, syscall.NETLINK_INET_DIAG)
 	if err != nil {
 		return s, os.NewSyscallError("socket", err)
 	}
-	defer unix.Close(fd)
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	defer syscall.Close(fd)
+	if err := syscall.Sendto(fd, request, 0, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}); err != nil {
 		return s, os.NewSyscallError("sendto", err)
 	}
 	reply := make([]byte, 4<<10)
-	n, _, err := unix.Recvfrom(fd, reply, 0)
+	n, _, err := syscall.Recvfrom(fd, reply, 0)
 	if err != nil {
 		return s, os.NewSyscallError("recvfrom", err)
 	}
 	if n < diagReply || native.Uint16(reply[4:]) != diagFamily { // an error: there is no such socket
 		return s, errors.ErrUnsupported
 	}
-	body := reply[unix.SizeofNlMsghdr:n]
+	body := reply[syscall.SizeofNlMsghdr:n]
 	return socketOf{listens: body[1] == diagListening, uid: native.Uint32(body[64:]), inode: native.Uint32(body[68:])}, nil
 }
 

@@ -27,7 +27,6 @@ const resourcesEvery = 500 * time.Millisecond
 // master that another program killed, or that ended by itself, is not a fault that the lock was meant to
 // survive.
 func (c *campaign) watchDeaths(ctx context.Context) {
-	c.announceDescriptors()
 	clock := newHostClock(c.opt.ahead)
 	looked := c.now()
 	for n := 1; c.runtime.Sleep(ctx, deathsEvery) == nil; n++ {

@@ -25,6 +25,15 @@ func (c *campaign) announceDescriptors() {
 	}
 }
 
+// withDescriptors adds to an error what helps if it is that no file descriptors are left.
+func (c *campaign) withDescriptors(err error) error {
+	if !cluster.NoDescriptors(err) {
+		return err
+	}
+	most, _ := descriptorLimit()
+	return fmt.Errorf("%w: this process may have %d file descriptors; raise that (ulimit -n %d), or take fewer clients", err, most, c.descriptorsNeeded())
+}
+
 // checkDescriptors ends the run when no file descriptors are left: connections then fail for a reason that
 // has nothing to do with the lock, so later results are no evidence.
 func (c *campaign) checkDescriptors() {

@@ -242,6 +242,7 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 	cfg := s.Config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), func(string, ...any) {}
 	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, runtime: protocol.RealTime{}}
+	defer func() { err = c.withDescriptors(err) }()
 	if c.masters, err = driver.Start(ctx, cfg); err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,7 +56,7 @@ type Status struct {
 
 // Run runs a scenario and returns its folder in the store, its history and its result. If ctx ends, Run
 // records the interrupt before it cancels anything, heals the faults, removes the masters, and judges what
-// was recorded. An error is a *scenario.Problem of the scenario, a *judge.HarnessError, or that of Options.Trust.
+// was recorded; if ctx ends while it judges, it returns the cause. An error is a *scenario.Problem of the scenario, a *judge.HarnessError, or that of Options.Trust.
 func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *history.History, r *judge.Result, err error) {
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
@@ -88,14 +87,23 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if err == nil {
 		err = wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml))
 	}
+	if err == nil {
+		err = announceHistory(dir, &s, driver.Name, string(yaml), started)
+	}
 	if err != nil {
 		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
 	if err := execute(ctx, s, driver, dir, string(yaml), started, opt); err != nil {
 		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
+	judging := ctx
+	if ctx.Err() != nil { // the interrupt ended the run, and what it recorded is judged nevertheless
+		judging = context.WithoutCancel(ctx)
+	}
 	opt.Progress("judging the history")
-	h, r, err = judge.ForReport(filepath.Join(dir, judge.HistoryFile))
+	h, r, err = judge.Interruptible(judging, func() (*history.History, *judge.Result, error) {
+		return judge.ForReport(filepath.Join(dir, judge.HistoryFile))
+	})
 	if err != nil {
 		return dir, h, nil, &judge.HarnessError{Err: err}
 	}
@@ -131,6 +139,8 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 		started = sim.Epoch
 		run = func(f func() error) error { return c.inWorld(world, f) }
 	default:
+		c.announceDescriptors()
+		defer func() { err = c.withDescriptors(err) }()
 		for _, gone := range sweepOthers(ctx, driver.Name) {
 			opt.Progress("removed what a dead harness left: %s", gone)
 		}
@@ -149,20 +159,20 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 		}
 	}
 
-	file, err := os.Create(filepath.Join(dir, judge.HistoryFile))
+	file, err := os.OpenFile(filepath.Join(dir, judge.HistoryFile), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	c.file, _ = file.Stat() // nil: unknown
-	out := io.Writer(file)
+	out, flush := io.Writer(file), func() error { return nil }
 	if opt.slow != nil {
 		out = opt.slow(out)
 	}
 	if c.world != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
 		buffer := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
-		out = buffer
+		out, flush = buffer, buffer.Flush
 	}
 	if s.UsesProcesses() {
 		if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
@@ -175,6 +185,9 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	return run(func() error {
 		c.start = c.runtime.Now()
 		recorder, err := history.NewRecorder(out, headerOf(&s, c.masters, c.hello, yaml, started), c.now)
+		if err == nil {
+			err = errors.Join(flush(), cutAfterHeader(file))
+		}
 		if err != nil {
 			return err
 		}
@@ -182,30 +195,6 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 		c.observe()
 		return errors.Join(c.run(), c.recorder.Err())
 	})
-}
-
-// headerOf returns the header of the run's history.
-func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
-	lock := lockOf(s, hello)
-	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
-	if masters.Driver() != scenario.Sim { // the same seed must give the same bytes with every version of Go
-		versions["go"] = runtime.Version()
-	}
-	if hello.Library != "" {
-		versions["library"] = hello.Library
-	}
-	guarded := ""
-	if s.Resource.Compares() {
-		guarded = string(s.Resource)
-	}
-	return history.Header{
-		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
-		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
-		Nemesis: s.NemesisName(), Scenario: yaml,
-		Client: s.Client, Until: until(s.RunsCommand(), hello),
-		Versions: versions,
-	}
 }
 
 // campaign is the state of one run.

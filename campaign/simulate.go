@@ -82,6 +82,9 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 
 // simulated creates the campaign's masters and runtime in a simulated world.
 func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
+	if err := c.s.CheckSimulated(); err != nil {
+		return err
+	}
 	if c.s.UsesProcesses() {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}

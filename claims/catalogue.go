@@ -105,6 +105,9 @@ func Parse(b []byte) (claims []Claim, err error) {
 	if err != nil {
 		return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, scenario.Scenario{})
 	}
+	if p := unprintable("title", file.Title); p != nil {
+		return nil, fmt.Errorf("1:1: %w", p)
+	}
 	for i := range file.Claims {
 		c := &file.Claims[i]
 		c.Group, c.Bug = file.Title, file.Bugs

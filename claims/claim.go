@@ -5,7 +5,9 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -165,6 +167,11 @@ func (c *Claim) check() *scenario.Problem {
 			return &scenario.Problem{Field: f.field, Says: fmt.Sprintf("%q names files and anchors: use letters, digits and dashes", f.value)}
 		}
 	}
+	for _, f := range []struct{ field, value string }{{"claim", c.Claim}, {"basis", c.Basis}, {"verdict", c.Verdict}, {"explain", c.Explain}, {"sources", strings.Join(c.Sources, "")}, {"denied", strings.Join(c.Denied, "")}} {
+		if p := unprintable(f.field, f.value); p != nil {
+			return p
+		}
+	}
 	if len(c.Cases) == 0 {
 		return &scenario.Problem{Field: "cases", Says: "there is none: a claim needs a case, which is a scenario and what to expect of it"}
 	}
@@ -185,7 +192,31 @@ func (c *Claim) check() *scenario.Problem {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,60}$`)
 
+// unprintable returns the problem of a text with characters that command a terminal or turn the direction of writing:
+// catalogues come from other people, too, and their texts are printed.
+func unprintable(field, text string) *scenario.Problem {
+	at := strings.IndexFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+	})
+	if at < 0 {
+		return nil
+	}
+	return &scenario.Problem{Field: field, Says: fmt.Sprintf("%.20q has a control character: use printable text", text[at:])}
+}
+
 func (c *Case) check() *scenario.Problem {
+	texts := map[string]string{"name": c.Name, "shows": c.Shows}
+	for driver, why := range c.NotOn {
+		texts["not_on"] += driver + why
+	}
+	if c.Twin != nil {
+		texts["twin.shows"] = c.Twin.Shows
+	}
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		if p := unprintable(field, texts[field]); p != nil {
+			return p
+		}
+	}
 	if p := c.checkScenarios(); p != nil {
 		return p
 	}

@@ -68,6 +68,9 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 			if err != nil {
 				return err
 			}
+			if err := s.CheckSimulated(); err != nil { // it comes from the file, so it names no flag
+				return usageError{err}
+			}
 			if s.Seed, err = exploreSeed(cmd, args, s.Seed); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
+	"lockpick/history"
 	"lockpick/reports"
 )
 
@@ -47,7 +48,7 @@ It judges the history first, so it also takes the history of a harness that was 
 			if err != nil {
 				return err
 			}
-			h, r, err := judge.File(path)
+			h, r, err := judge.Interruptible(cmd.Context(), func() (*history.History, *judge.Result, error) { return judge.File(path) })
 			if err != nil {
 				return orUsage(err)
 			}

@@ -28,14 +28,11 @@ func printLines(w io.Writer, path string, wanted []int) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriter(w)
-	in := bufio.NewReaderSize(f, 1<<16)
+	in := bufio.NewScanner(f)
+	in.Buffer(make([]byte, 1<<16), history.MaxLine)
 	next, printed, found := 0, -1, 0 // index of a line without one; last printed index; wanted lines found
-	for {
-		line, more := in.ReadBytes('\n')
-		if more != nil && !errors.Is(more, io.EOF) {
-			return fmt.Errorf("read %s: %w", path, more)
-		}
-		line = bytes.TrimRight(line, "\r\n")
+	for in.Scan() {
+		line := in.Bytes()
 		if index, ok := indexOf(line, next); ok {
 			next = index + 1
 			near := slices.ContainsFunc(wanted, func(n int) bool { return n-linesAround <= index && index <= n+linesAround })
@@ -52,9 +49,12 @@ func printLines(w io.Writer, path string, wanted []int) (err error) {
 				printed = index
 			}
 		}
-		if more != nil {
-			break
-		}
+	}
+	switch err := in.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return usageError{fmt.Errorf("read %s: a line is longer than %d MiB", path, history.MaxLine>>20)}
+	case err != nil:
+		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if err := out.Flush(); err != nil {
 		return err

@@ -40,3 +40,20 @@ func TestLines(t *testing.T) {
 		t.Error("a negative index was accepted")
 	}
 }
+
+// TestAHugeLineIsRefused: a line that is longer than any of a history is an error before it is held in memory.
+func TestAHugeLineIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	if err := os.WriteFile(path, []byte(`{"lockpick_history":2,"name":"x"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<40); err != nil { // sparse: a line of a terabyte
+		t.Skip("the file system has no file of this size: ", err)
+	}
+	for _, command := range [][]string{{"report", path, "--lines", "0"}, {"check", path}, {"report", path, "--story"}} {
+		_, stderr, code := lockpick(t, t.TempDir(), command...)
+		if code != exitUsage || !strings.Contains(stderr, "longer than 16 MiB") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d, %s", command, code, stderr)
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"lockpick/campaign/judge"
@@ -15,40 +14,12 @@ import (
 	"lockpick/history/logs"
 )
 
-// judgedLogs is the outcome of judging logs: a result, an error or a panic.
-type judgedLogs struct {
-	history *history.History
-	result  *judge.Result
-	err     error
-	panic   any
-	stack   []byte
-}
-
 // judgeLogs reads and judges logs. It returns as soon as the context ends, even while it waits for standard
 // input or sorts ten million lines.
 func judgeLogs(ctx context.Context, o logs.Options, files []string) (*history.History, *judge.Result, error) {
 	show := newLogProgress(files)
 	defer show.done()
-	done := make(chan judgedLogs, 1)
-	go func() {
-		var j judgedLogs
-		defer func() {
-			if j.panic = recover(); j.panic != nil {
-				j.stack = debug.Stack()
-			}
-			done <- j
-		}()
-		j.history, j.result, j.err = readAndJudge(o, files, show)
-	}()
-	select {
-	case j := <-done:
-		if j.panic != nil {
-			panic(fmt.Sprintf("%v\n%s", j.panic, j.stack))
-		}
-		return j.history, j.result, j.err
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
-	}
+	return judge.Interruptible(ctx, func() (*history.History, *judge.Result, error) { return readAndJudge(o, files, show) })
 }
 
 func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.History, *judge.Result, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,7 +80,7 @@ with examples in five languages: docs/logging.md.`,
 			if err != nil {
 				return err
 			}
-			h, r, err := judge.PackedFile(path)
+			h, r, err := judge.Interruptible(cmd.Context(), func() (*history.Packed, *judge.Result, error) { return judge.PackedFile(path) })
 			if err != nil {
 				return orUsage(err)
 			}
@@ -136,7 +137,7 @@ for lines RUN may also be a history file.`,
 				if err != nil {
 					return err
 				}
-				return reportStory(path, number)
+				return reportStory(cmd.Context(), path, number)
 			}
 			if number != 0 {
 				return usageError{errors.New("--violation is about stories: add --story")}
@@ -145,7 +146,9 @@ for lines RUN may also be a history file.`,
 			if err != nil {
 				return usageError{err}
 			}
-			h, r, err := judge.ForReport(filepath.Join(dir, judge.HistoryFile))
+			h, r, err := judge.Interruptible(cmd.Context(), func() (*history.History, *judge.Result, error) {
+				return judge.ForReport(filepath.Join(dir, judge.HistoryFile))
+			})
 			if err != nil {
 				return orUsage(err)
 			}
@@ -167,8 +170,8 @@ for lines RUN may also be a history file.`,
 }
 
 // reportStory prints the story of a violation and its diagram.
-func reportStory(path string, number int) error {
-	_, r, err := judge.PackedFile(path)
+func reportStory(ctx context.Context, path string, number int) error {
+	_, r, err := judge.Interruptible(ctx, func() (*history.Packed, *judge.Result, error) { return judge.PackedFile(path) })
 	if err != nil {
 		return orUsage(err)
 	}

@@ -163,6 +163,8 @@ type LinkCounts struct {
 	Delayed int64
 	Refused int64 // connections
 	Starved int64 // connections that failed because this process had no file descriptor left
+
+	Strangers int64 // connections of other users of this machine, which were refused
 }
 
 // Persistence is the way in which a master keeps its keys.

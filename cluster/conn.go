@@ -453,9 +453,8 @@ func (p *pipe) deliver(it item) {
 func (c *conn) open() {
 	l := c.link
 	ctx, cancel := context.WithTimeout(l.ctx, dialTimeout)
-	var d net.Dialer
 	server := l.master()
-	nc, err := d.DialContext(ctx, "tcp", server)
+	nc, err := l.Dial(ctx, server)
 	cancel()
 	l.starved(err)
 	if err == nil && c.observer != nil {

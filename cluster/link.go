@@ -38,6 +38,8 @@ const dialTimeout = 3 * time.Second
 
 // LinkOptions are what a link may do beside forwarding.
 type LinkOptions struct {
+	Own      bool                     // only processes of this user and of root may use it
+	Dial     Dialer                   // connects to the master: Dial or DialOwn; nil: Dial
 	Password string                   // the link authenticates each connection with it, so that clients need not know it; empty: none
 	Lag      func() time.Duration     // delay of each chunk of replies; nil: none
 	Accounts func(server string) bool // whether the server at an address gives an account (see Accountable) and is asked for the address of each connection; nil: none is
@@ -48,6 +50,9 @@ func NewLink(master func() string, o LinkOptions) (*TCPLink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
+	}
+	if o.Dial == nil {
+		o.Dial = Dial
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &TCPLink{LinkOptions: o, master: master, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
@@ -152,8 +157,14 @@ func NoDescriptors(err error) bool {
 
 // admit accepts a client's new connection, or refuses it.
 func (l *TCPLink) admit(client *net.TCPConn) {
+	stranger := l.Own && fromStranger(client)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if stranger {
+		l.counts.Strangers++
+		abort(client)
+		return
+	}
 	if l.fault.Refuse || l.ctx.Err() != nil {
 		if l.fault.Refuse {
 			l.counts.Refused++

@@ -7,6 +7,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"pgregory.net/rapid"
+
+	"lockpick/internal/waittest"
 )
 
 func TestSpanHasTheUnitThatReadsBest(t *testing.T) {
@@ -36,6 +38,19 @@ func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
 	n.sort()
 	if got := strings.Join(n.list, " "); got != "b c1 c2 c10" {
 		t.Errorf("sorted: %s", got)
+	}
+}
+
+// TestWrapOfHugeWords: the time to break a text is proportional to its length, also if it has no spaces, or characters
+// that take no column. Otherwise this would take hours.
+func TestWrapOfHugeWords(t *testing.T) {
+	for _, word := range []string{"x", "\u0301", "語"} {
+		text := strings.Repeat(word, 2<<20)
+		waittest.Returns("the text is wrapped", func() {
+			if lines := wrap(text, 80); strings.Join(lines, "") != text {
+				t.Errorf("text was lost of %q…", word)
+			}
+		})
 	}
 }
 

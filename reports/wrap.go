@@ -2,6 +2,7 @@ package reports
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
@@ -22,8 +23,7 @@ func wrap(text string, width int) []string {
 			lines = append(lines, line)
 			line = word
 		}
-		for twwidth.Width(line) > width {
-			head := cut(line, width)
+		for head := cut(line, width); len(head) < len(line); head = cut(line, width) {
 			lines = append(lines, head)
 			line = line[len(head):]
 		}
@@ -34,12 +34,17 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
+// charactersEach limits the characters of a line to so many for each of its columns: a text of somebody else may have
+// any number that take no column, and each of them is measured with all before it.
+const charactersEach = 4
+
 // cut returns the longest prefix of s that fits into width columns, at least one character.
 func cut(s string, width int) string {
-	end := 0
-	for i, r := range s {
-		next := i + len(string(r))
-		if i > 0 && twwidth.Width(s[:next]) > width {
+	end, n := 0, 0
+	for i := range s {
+		_, size := utf8.DecodeRuneInString(s[i:]) // of an invalid byte it is 1
+		next := i + size
+		if n++; i > 0 && (n > charactersEach*width || twwidth.Width(s[:next]) > width) {
 			break
 		}
 		end = next

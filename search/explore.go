@@ -49,6 +49,9 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	if err := e.Base.Check(); err != nil {
 		return nil, err
 	}
+	if err := e.Base.CheckSimulated(); err != nil {
+		return nil, err
+	}
 	if e.Schedules <= 0 && e.TimeLimit <= 0 {
 		return nil, &scenario.Problem{Field: "schedules", Says: "say how many, or give a time limit"}
 	}

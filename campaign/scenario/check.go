@@ -57,6 +57,15 @@ func checkClient(s *Scenario) *Problem {
 	return nil
 }
 
+// CheckSimulated returns the problem of a scenario whose clients are a program of the user if it is to be simulated, as
+// all schedules of a search are.
+func (s *Scenario) CheckSimulated() error {
+	if !s.RunsCommand() {
+		return nil
+	}
+	return &Problem{"client", "the clients are a program, which needs real masters, and here masters are simulated: use lockpick run, audit or replay"}
+}
+
 func checkFencing(s *Scenario) *Problem {
 	if kind, _ := workload.LockNamed(s.Lock); s.Fencing && !kind.Fencing && !s.RunsCommand() {
 		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}

@@ -18,7 +18,7 @@ type Field struct {
 	Name    string // in YAML; a nested field has a dot, as in network.loss
 	Flag    string // without leading dashes; "": Name with dashes instead of underscores
 	NoFlag  string // the reason if it has no flag
-	RunOnly bool   // only lockpick run has the flag: explore draws the value, or uses the name for something else
+	RunOnly bool   // only lockpick run has the flag: explore draws the value, cannot use it, or uses the name for something else
 	Form    Form   // syntax of a list in the flag
 
 	Default any    // nil: the zero value
@@ -280,7 +280,7 @@ func (f *Field) problem(s *Scenario) *Problem {
 		}
 	case Duration:
 		if d := Duration(v.Int()); d < from || d > f.within.to.(Duration) {
-			return &Problem{f.Name, fmt.Sprintf("%v is out of range: %v to 24h", d, from)}
+			return &Problem{f.Name, fmt.Sprintf("%v is out of range: %v to %v", d, from, f.within.to)}
 		}
 	}
 	if f.Probability {

@@ -76,6 +76,10 @@ type Network struct {
 // day is the longest duration in a scenario, except for the offset of a clock.
 const day = 24 * time.Hour
 
+// maxTimeout is the longest timeout for one master. A client waits that long for each master that does not reply, and
+// no run ends before its clients have returned.
+const maxTimeout = time.Minute
+
 // Fields declares the fields of a Scenario, in the order of the struct. Everything about a field is derived
 // from its declaration: default, check, flag with help and completion, how the flag overrides a file, the row
 // of lockpick list fields, and the row of the table in docs/scenarios.md.
@@ -90,7 +94,7 @@ func init() {
 		{Name: "name", Default: "redlock", OutsideSeed: true, check: checkName,
 			Help: "name of the run", More: "It names the run's folder."},
 		{Name: "lock", Default: "redlock", check: checkLock, listed: correctLocks, Help: "the lock under test", More: "See [locks.md](locks.md)."},
-		{Name: "client", Form: CommandForm, Drivers: []string{Docker, Process}, check: checkClient,
+		{Name: "client", Form: CommandForm, RunOnly: true, Drivers: []string{Docker, Process}, check: checkClient,
 			Help: "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then",
 			More: "In a file it is a list, such as `[python3, lock.py]` ([clients.md](clients.md))."},
 		{Name: "fencing", check: checkFencing, Help: "let the lock issue fencing tokens (judges L5 and FM)"},
@@ -108,7 +112,7 @@ func init() {
 		{Name: "ttl", Default: 2 * time.Second, within: seconds(50 * time.Millisecond), Help: "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)"},
 		{Name: "client_ttl", Absent: "the TTL", check: checkClientTTL, NoFlag: "it differs from client to client",
 			Help: "shorter TTLs of single clients", More: "For example `{c2: 1s}`."},
-		{Name: "timeout", Absent: "the lock's own, TTL/20, at most 50ms", within: seconds(0), Help: "how long to wait for one master",
+		{Name: "timeout", Absent: "the lock's own, TTL/20, at most 50ms", within: limits{time.Duration(0), maxTimeout}, Help: "how long to wait for one master, at most a minute",
 			More: "For distant masters [longer](guide.md#the-timeout-per-master)."},
 		{Name: "hold", Default: "0s..1s", check: checkHold, Help: "how long a critical section lasts: a duration or a range"},
 		{Name: "long_holds", Default: 0.25, Probability: true, Help: "share of critical sections that last 0.8 to 1.5 TTL instead"},

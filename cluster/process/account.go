@@ -87,7 +87,7 @@ func (a *account) attach(ctx context.Context, s *server) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, attachWithin, fmt.Errorf("no account of %s within %v", s.Name, attachWithin))
 	defer cancel()
-	return followed.Attach(ctx, shadow.Server{Addr: s.addr, Password: s.Password, Ended: ended})
+	return followed.Attach(ctx, shadow.Server{Addr: s.addr, Dial: s.dial, Password: s.Password, Ended: ended})
 }
 
 // leave is called when the primary lives on for some clients only.

@@ -171,8 +171,8 @@ func TestSweepRemovesWhatADeadHarnessLeftAndNothingElse(t *testing.T) {
 				return err != nil
 			})
 		}
-		for _, addr := range living.addrs {
-			if _, err := probe(within(t, 5*time.Second), addr, living.password); err != nil {
+		for i, addr := range living.addrs {
+			if _, err := probe(within(t, 5*time.Second), cluster.Dial, addr, living.passwords[i]); err != nil {
 				t.Errorf("a living one's master: %v", err)
 			}
 		}

@@ -40,7 +40,7 @@ func (g *group) replicate(ctx context.Context, m *master, sites []Site, engine B
 	}
 	for _, s := range m.servers() {
 		feed, err := cluster.NewLink(func() string { return m.now().addr },
-			cluster.LinkOptions{Password: g.password, Lag: func() time.Duration { return cluster.Lag(rand.Float64()) }})
+			cluster.LinkOptions{Own: g.serversAreOwn(), Dial: g.dial, Password: s.Password, Lag: func() time.Duration { return cluster.Lag(rand.Float64()) }})
 		if err != nil {
 			return err
 		}

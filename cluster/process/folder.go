@@ -128,7 +128,7 @@ func newRoot(driver string) (root string, alive locked, err error) {
 // Scratch makes a folder for temporary files of this process. If the process ends without calling
 // remove, the next start removes the folder.
 func Scratch() (folder string, remove func() error, err error) {
-	root, alive, err := newRoot("process")
+	root, alive, err := newRoot(driverName)
 	if err != nil {
 		return "", nil, err
 	}

@@ -17,17 +17,17 @@ import (
 
 // group implements cluster.Cluster for the drivers with real masters.
 type group struct {
-	driver   string
-	version  string
-	root     string // contains a directory for each master's data
-	password string // of all servers
-	alive    locked // unlocks root
-	say      func(format string, args ...any)
-	life     context.Context // ends with Close
-	end      context.CancelFunc
-	masters  []*master
-	shim     error  // the reason why the faults of the shim are not available; nil if they are
-	after    func() // the driver's last step of Close
+	driver  string
+	version string
+	root    string         // contains a directory for each master's data
+	dial    cluster.Dialer // connects to a server
+	alive   locked         // unlocks root
+	say     func(format string, args ...any)
+	life    context.Context // ends with Close
+	end     context.CancelFunc
+	masters []*master
+	shim    error  // the reason why the faults of the shim are not available; nil if they are
+	after   func() // the driver's last step of Close
 
 	mu     sync.Mutex
 	closed bool
@@ -47,7 +47,7 @@ type Site struct {
 	Port       int    // its port on 127.0.0.1
 	Home       string // directory for everything of the server except its log
 	Log        string // path of the existing log file
-	Password   string // password that clients must send; it is in Settings
+	Password   string // password that clients must send; it is in Settings. Each master has its own
 	Shim       string // the shared object to load; empty: none
 	Replicated bool   // it must be able to reach other servers
 }
@@ -65,7 +65,10 @@ type Build func(Site) Engine
 // Open starts the masters, after the driver has prepared everything that it needs. shim is
 // the path of the fault shim; if there is none, why is the reason.
 func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, shim string, why error, after func()) (cluster.Cluster, error) {
-	g := &group{driver: driver, after: after, password: rand.Text(), links: map[linkKey]*cluster.TCPLink{}, shim: why}
+	g := &group{driver: driver, after: after, dial: cluster.Dial, links: map[linkKey]*cluster.TCPLink{}, shim: why}
+	if g.serversAreOwn() {
+		g.dial = cluster.DialOwn
+	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.close = sync.OnceValue(g.remove)
 	g.say = cfg.Progress
@@ -75,6 +78,9 @@ func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, 
 	}
 	return g, nil
 }
+
+// serversAreOwn reports whether the servers are processes of this user. The user of a container is another one.
+func (g *group) serversAreOwn() bool { return g.driver == driverName }
 
 func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim string) error {
 	began := time.Now()
@@ -128,9 +134,9 @@ func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, 
 	g.masters = make([]*master, cfg.Masters)
 	starts, ctx := errgroup.WithContext(ctx)
 	for i := range g.masters {
-		sites := make([]Site, each)
+		sites, password := make([]Site, each), rand.Text()
 		for k := range sites {
-			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: g.password}
+			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: password}
 			if k > 0 {
 				s.Name += fmt.Sprintf("r%d", k)
 			}
@@ -185,7 +191,7 @@ func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, erro
 	}
 	const tries = 5
 	for try := 1; ; try++ {
-		server := newServer(s, engine(s), log, p)
+		server := newServer(s, engine(s), log, p, g.dial)
 		err := server.start(ctx)
 		if err != nil {
 			err = fmt.Errorf("start %s: %w", s.Name, err)
@@ -266,7 +272,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 		return l, nil
 	}
 	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) },
-		cluster.LinkOptions{Password: g.password, Accounts: g.masters[master].accounts})
+		cluster.LinkOptions{Own: true, Dial: g.dial, Password: g.masters[master].now().Password, Accounts: g.masters[master].accounts})
 	if err != nil {
 		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
 	}

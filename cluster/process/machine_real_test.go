@@ -140,7 +140,7 @@ func TestASlowDiskHoldsUpWhatMustBeDurable(t *testing.T) {
 	eachDriver(t, func(t *testing.T, driver string) {
 		_, m := shimmed(t, driver, cluster.Config{Persistence: cluster.Always})
 		setDisk(t, m, cluster.Disk{FsyncDelay: time.Hour})
-		c := newInspectionClient(m.now().addr, m.now().Password, "")
+		c := newInspectionClient(m.now().addr, m.now().Password, "", cluster.Dial)
 		defer c.Close()
 		done := make(chan error, 1)
 		go func() {

@@ -36,7 +36,7 @@ func beHarness(driver string) int {
 	}
 	defer c.Close()
 	g := c.(*group)
-	fmt.Println(g.root, g.password, g.masters[0].now().addr, g.masters[1].now().addr)
+	fmt.Println(g.root, g.masters[0].now().Password+","+g.masters[1].now().Password, g.masters[0].now().addr, g.masters[1].now().addr)
 	io.Copy(io.Discard, os.Stdin)
 	return 0
 }

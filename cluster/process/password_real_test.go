@@ -41,8 +41,10 @@ func TestStrangersNeedThePassword(t *testing.T) {
 			t.Fatal(err)
 		}
 		set(t, client(t, l.Addr()), "a", "1")
-		if other := start(t, driver, cluster.Config{Masters: 1}); other.password == g.password || len(g.password) < 20 {
-			t.Errorf("passwords %q and %q", g.password, other.password)
+		other := start(t, driver, cluster.Config{Masters: 2})
+		one, two, three := g.masters[0].now().Password, other.masters[0].now().Password, other.masters[1].now().Password
+		if one == two || two == three || len(one) < 20 || len(two) < 20 {
+			t.Errorf("passwords %q, %q and %q", one, two, three)
 		}
 	})
 }
@@ -52,7 +54,7 @@ func TestCommandLinesHaveNoPassword(t *testing.T) {
 	needs(t, "process")
 	g := start(t, "process", cluster.Config{Masters: 1})
 	for _, word := range g.masters[0].now().engine.(*process).args {
-		if strings.Contains(word, g.password) {
+		if strings.Contains(word, g.masters[0].now().Password) {
 			t.Error(word)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // master that does not come back has lost all.
 func trial(t *testing.T, m *master, name string, writing time.Duration, strike func(context.Context) error) (acked, lost int) {
 	t.Helper()
-	c := newInspectionClient(m.now().addr, m.now().Password, "")
+	c := newInspectionClient(m.now().addr, m.now().Password, "", cluster.Dial)
 	defer c.Close()
 	began, ended := make(chan struct{}), make(chan int)
 	go func() {

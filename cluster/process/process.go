@@ -16,6 +16,9 @@ import (
 	"lockpick/cluster"
 )
 
+// driverName is the name of the driver, and of the folders of its masters.
+const driverName = "process"
+
 // Start starts masters as redis-server processes of this host. On Linux they end with the
 // harness, however it ends; elsewhere Sweep ends those that a dead harness has left.
 func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
@@ -34,7 +37,7 @@ func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 		}
 	}
 	s := newSpawner()
-	return Open(ctx, cfg, "process", processes(s, path, flags), shim, why, s.stop)
+	return Open(ctx, cfg, driverName, processes(s, path, flags), shim, why, s.stop)
 }
 
 func processes(s *spawner, path string, flags []string) Build {

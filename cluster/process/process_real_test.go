@@ -88,10 +88,11 @@ func TestWaitingForATurnCanBeCalledOff(t *testing.T) {
 
 // harness is a running copy of the test binary that has masters of its own.
 type harness struct {
-	cmd            *exec.Cmd
-	stdin          io.Closer
-	root, password string
-	addrs          []string
+	cmd       *exec.Cmd
+	stdin     io.Closer
+	root      string
+	passwords []string
+	addrs     []string
 }
 
 func startHarness(t *testing.T, driver string) *harness {
@@ -120,7 +121,7 @@ func startHarness(t *testing.T, driver string) *harness {
 	if err != nil || len(f) != 4 {
 		t.Fatalf("the harness said %q, %v", line, err)
 	}
-	h.root, h.password, h.addrs = f[0], f[1], f[2:]
+	h.root, h.passwords, h.addrs = f[0], strings.Split(f[1], ","), f[2:]
 	return h
 }
 

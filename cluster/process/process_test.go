@@ -78,7 +78,7 @@ func TestAProbeAllocatesNoSizeOfAStranger(t *testing.T) {
 			c.Close()
 		}()
 		waittest.Returns("the probe", func() {
-			if info, err := probe(t.Context(), ln.Addr().String(), "secret"); err == nil {
+			if info, err := probe(t.Context(), cluster.Dial, ln.Addr().String(), "secret"); err == nil {
 				t.Errorf("%.40q: %+v", reply, info)
 			}
 		})

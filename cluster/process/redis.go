@@ -91,9 +91,8 @@ const probeMost = 64 << 10
 // probe asks a server, on a connection of its own, whether it is ready and which run of the
 // server it is. It uses no client library, because a library would retry, negotiate and pool,
 // and a probe must report the current state.
-func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", addr)
+func probe(ctx context.Context, dial cluster.Dialer, addr, password string) (ServerInfo, error) {
+	c, err := dial(ctx, addr)
 	if err != nil {
 		return ServerInfo{}, err
 	}
@@ -141,8 +140,9 @@ const lookTimeout = time.Second
 // newInspectionClient returns the client for snapshots, whose connections have a name (CLIENT SETNAME)
 // unless it is empty. It does not retry, because a retry
 // would hide the state that snapshots show.
-func newInspectionClient(addr, password, name string) *redis.Client {
+func newInspectionClient(addr, password, name string, dial cluster.Dialer) *redis.Client {
 	return redis.NewClient(&redis.Options{
+		Dialer:                   func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) },
 		Addr:                     addr,
 		Password:                 password,
 		ClientName:               name,

@@ -41,6 +41,7 @@ const (
 type server struct {
 	Site
 	addr   string
+	dial   cluster.Dialer
 	engine Engine
 	log    serverLog
 	shared *sharedMemory    // nil without the shim
@@ -56,8 +57,8 @@ type server struct {
 	deaths deaths
 }
 
-func newServer(s Site, e Engine, log serverLog, p *sharedMemory) *server {
-	return &server{Site: s, addr: address(s.Port), engine: e, log: log, shared: p}
+func newServer(s Site, e Engine, log serverLog, p *sharedMemory, dial cluster.Dialer) *server {
+	return &server{Site: s, dial: dial, addr: address(s.Port), engine: e, log: log, shared: p}
 }
 
 func (s *server) State() cluster.State {
@@ -183,7 +184,7 @@ func (s *server) start(ctx context.Context) error {
 		return s.failed(from, err)
 	}
 	s.mu.Lock()
-	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr, s.Password, shadow.OwnName)
+	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr, s.Password, shadow.OwnName, s.dial)
 	l := new(life)
 	s.deaths.process = l
 	s.mu.Unlock()
@@ -220,12 +221,12 @@ func (s *server) awaitReady(ctx context.Context, exited <-chan struct{}) (Server
 	var last error
 	for {
 		try, done := context.WithTimeout(ctx, time.Second)
-		info, err := probe(try, s.addr, s.Password)
+		info, err := probe(try, s.dial, s.addr, s.Password)
 		done()
 		switch {
 		case ended(exited):
 			return ServerInfo{}, errors.New("the server ended before it answered PING")
-		case errors.Is(err, errOtherPassword):
+		case errors.Is(err, errOtherPassword), errors.Is(err, cluster.ErrStranger):
 			return ServerInfo{}, fmt.Errorf("%w: %s is answered by another server: %w", ErrPortTaken, s.addr, err)
 		case err == nil && s.engine.Owns(info):
 			return info, nil

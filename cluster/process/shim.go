@@ -104,12 +104,12 @@ func shimFolder() (string, error) {
 
 const compileWithin = 30 * time.Second
 
-// ShimObject returns the path of the servers' shim, and builds it if necessary.
+// ShimObject returns the path of the servers' shim, and builds it if there is none or if it is damaged.
 func ShimObject(ctx context.Context) (string, error) {
 	return buildObject(ctx, "shim", serverSource)
 }
 
-// buildObject returns the path of a shim, and builds it if necessary. Concurrent builds are safe:
+// buildObject returns the path of a shim, and builds it if there is none or if it is damaged. Concurrent builds are safe:
 // each writes a file of its own.
 func buildObject(ctx context.Context, name string, source []byte) (_ string, err error) {
 	source = slices.Concat(kernelSource, source)
@@ -127,7 +127,7 @@ func buildObject(ctx context.Context, name string, source []byte) (_ string, err
 	if strings.ContainsAny(object, " :") {
 		return "", fmt.Errorf("the fault shim would be %s, and a path with a space or a colon can not be preloaded; set XDG_CACHE_HOME to another directory", object)
 	}
-	if _, err := os.Stat(object); err == nil {
+	if kept, err := os.ReadFile(object); err == nil && sealed(kept) {
 		return object, nil
 	}
 	scratch, remove, err := Scratch()
@@ -141,12 +141,26 @@ func buildObject(ctx context.Context, name string, source []byte) (_ string, err
 	}
 	content, err := os.ReadFile(built)
 	if err == nil {
-		err = wholefile.Replace(object, 0o755, wholefile.Content(content))
+		err = wholefile.Replace(object, 0o755, wholefile.Content(seal(content)))
 	}
 	if err != nil {
 		return "", fmt.Errorf("build the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
 	}
 	return object, nil
+}
+
+// seal appends the SHA-256 of a shim to it. The loader ignores what follows the sections of an object, so the sum needs
+// no file of its own that could be of another build.
+func seal(object []byte) []byte {
+	sum := sha256.Sum256(object)
+	return slices.Concat(object, sum[:])
+}
+
+// sealed reports whether a file is a whole shim with its sum. A shim that a full disk or a bad one damaged would make
+// each server that loads it end or lie.
+func sealed(file []byte) bool {
+	n := len(file) - sha256.Size
+	return n > 0 && bytes.Equal(seal(file[:n]), file)
 }
 
 // compile builds the shim. The compiler's temporary files are in scratch, too, because the compiler

@@ -55,3 +55,33 @@ func TestTheShimIsBuiltOnceByManyAtATime(t *testing.T) {
 		t.Errorf("what is built needs no compiler: %v", err)
 	}
 }
+
+// TestADamagedShimIsBuiltAnew: an object in the cache that is cut off, empty or changed in one byte is replaced by a
+// whole one.
+func TestADamagedShimIsBuiltAnew(t *testing.T) {
+	if _, err := ShimObject(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	object, err := ShimObject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := slices.Clone(whole)
+	changed[len(changed)/2] ^= 1
+	for what, damaged := range map[string][]byte{"empty": nil, "cut off": whole[:len(whole)/2], "changed": changed} {
+		if err := os.WriteFile(object, damaged, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ShimObject(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if now, err := os.ReadFile(object); err != nil || !sealed(now) {
+			t.Errorf("the shim that was %s was not built anew (%d bytes, %v)", what, len(now), err)
+		}
+	}
+}

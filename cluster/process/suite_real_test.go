@@ -79,7 +79,7 @@ func one(t *testing.T, driver string, p cluster.Persistence) (*group, *master, *
 // client is a client of a link.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	c := newInspectionClient(addr, "", "")
+	c := newInspectionClient(addr, "", "", cluster.Dial)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -87,7 +87,7 @@ func client(t *testing.T, addr string) *redis.Client {
 // direct is a client of a server that no link is in the way of.
 func direct(t *testing.T, s *server) *redis.Client {
 	t.Helper()
-	c := newInspectionClient(s.addr, s.Password, "")
+	c := newInspectionClient(s.addr, s.Password, "", cluster.Dial)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -221,7 +221,7 @@ func TestAHeldLinkDeliversARequestAfterItsClientGaveUp(t *testing.T) {
 			t.Fatal("a client has one link to a master")
 		}
 		l.Set(cluster.LinkFault{Requests: cluster.Hold, Replies: cluster.Hold})
-		c := newInspectionClient(l.Addr(), "", "")
+		c := newInspectionClient(l.Addr(), "", "", cluster.Dial)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		// Without its handshake, whose replies go-redis waits for.
@@ -448,7 +448,7 @@ func TestATakenPortIsReplacedAtTheFirstStart(t *testing.T) {
 				taken = ln.Addr().String()
 			}
 			_, port, _ := net.SplitHostPort(taken)
-			s := Site{Name: "x" + port, Home: filepath.Join(g.root, "x"+port), Log: filepath.Join(g.root, "x.log"), Password: g.password}
+			s := Site{Name: "x" + port, Home: filepath.Join(g.root, "x"+port), Log: filepath.Join(g.root, "x.log"), Password: "of-this-one-alone"}
 			fmt.Sscan(port, &s.Port)
 			m, err := g.first(within(t, time.Minute), s, anotherBuild(t, g))
 			if m != nil {

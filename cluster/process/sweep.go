@@ -12,7 +12,7 @@ import (
 
 // Sweep removes the remains of the process driver of this user's dead harnesses: servers, and the data
 // of their masters. It returns a list of what it removed.
-func Sweep(context.Context) (removed []string, err error) { return RemoveDead("process") }
+func Sweep(context.Context) (removed []string, err error) { return RemoveDead(driverName) }
 
 // Leftovers lists the data of a driver that a sweep would remove, and changes nothing.
 func Leftovers(driver string) ([]string, error) {

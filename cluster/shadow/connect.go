@@ -18,9 +18,11 @@ const OwnName = "lockpick-harness"
 
 // Server is one run of a master's server.
 type Server struct {
-	Addr     string          // host:port
-	Password string          // empty: none
-	Ended    <-chan struct{} // closed when the run has ended
+	Addr     string // host:port
+	Password string // empty: none
+
+	Dial  func(ctx context.Context, address string) (net.Conn, error) // nil: that of package net
+	Ended <-chan struct{}                                             // closed when the run has ended
 }
 
 // tapped is a server with the connections of its account.
@@ -100,8 +102,14 @@ func (t *tapped) close() {
 
 // dial opens a connection that speaks RESP3 and has the name of the harness.
 func dial(ctx context.Context, server Server) (*wire, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", server.Addr)
+	open := server.Dial
+	if open == nil {
+		open = func(ctx context.Context, address string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", address)
+		}
+	}
+	c, err := open(ctx, server.Addr)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,26 @@ import (
 	"testing"
 )
 
+// TestEachPromiseOfTheThreatModelNamesItsTest: each item of the section names a test that shows it. The first only says
+// who is trusted.
+func TestEachPromiseOfTheThreatModelNamesItsTest(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/robustness.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## Who is trusted\n")
+	section, _, ended := strings.Cut(section, "\nNot defended")
+	items := strings.Split(section, "\n- ")
+	if !found || !ended || len(items) < 8 {
+		t.Fatalf("the section has %d items", len(items))
+	}
+	for _, item := range items[2:] {
+		if !strings.Contains(item, "`Test") {
+			t.Errorf("no test is named for: %s", item)
+		}
+	}
+}
+
 // TestNamedTestsExist: docs/robustness.md says which tests show what it promises.
 func TestNamedTestsExist(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/robustness.md"))

@@ -77,6 +77,9 @@ var ErrNotReproduced = errors.New("not violated in the simulator")
 // ErrNotReproduced if no simulation violates the property, and with a *scenario.Problem if how.History has no
 // violation.
 func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
+	if err := how.Scenario.CheckSimulated(); err != nil {
+		return nil, err
+	}
 	if how.TimeLimit <= 0 {
 		how.TimeLimit = 30 * time.Second
 	}

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,11 @@ type child struct {
 	requests []io.WriteCloser // receive requests: stdin, and descriptor 3 until its first message
 	messages *os.File         // fd 4
 	group    int              // its process group; 0: it must not be signalled any more
+	mark     string           // entry of its environment, which the processes that it starts inherit
 }
+
+// markEnv is the variable in the environment of a client's process whose value no other process has.
+const markEnv = "LOCKPICK_PROCESS"
 
 // incoming is a line of a process, or the reason why no more lines will come.
 type incoming struct {
@@ -42,9 +47,8 @@ const maxMessage = 1 << 20
 // nil.
 func spawn(command, env []string, log io.WriteCloser) (*child, error) {
 	p := &child{cmd: exec.Command(command[0], command[1:]...), lines: make(chan incoming), log: log}
-	if len(env) > 0 {
-		p.cmd.Env = append(os.Environ(), env...)
-	}
+	p.mark = markEnv + "=" + rand.Text()
+	p.cmd.Env = append(append(os.Environ(), env...), p.mark)
 	// The process runs in a group of its own, so that Ctrl-C in a terminal does not reach it,
 	// and so that its children are stopped and killed together with it. If the harness dies,
 	// the process ends, too: its stdin ends, and if it is stopped, the system wakes it with
@@ -108,6 +112,7 @@ func (p *child) run(stdout io.Reader) {
 		}
 	}
 	p.signal(syscall.SIGKILL) // kill the rest of its group, before another process can get its id
+	endMarked(p.mark)         // and what left the group
 	p.mu.Lock()
 	p.group = 0
 	p.mu.Unlock()

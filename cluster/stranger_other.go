@@ -1,0 +1,11 @@
+//go:build !linux
+
+package cluster
+
+import "net"
+
+// fromStranger is not known on this system.
+func fromStranger(*net.TCPConn) bool { return false }
+
+// toStranger is not known on this system.
+func toStranger(*net.TCPConn) bool { return false }

@@ -34,7 +34,7 @@ func TestBattery(t *testing.T) {
 			}
 			judged[level] = true
 		}
-		if !strings.HasSuffix(s.Says, ".") || s.Breaks != "" && assumptions[s.Breaks] == "" || s.Why != "" && !strings.HasSuffix(s.Why, ".") {
+		if !strings.HasSuffix(s.Says, ".") || s.Breaks != "" && s.Assumption() == "" || s.Why != "" && !strings.HasSuffix(s.Why, ".") {
 			t.Errorf("%s: its sentences have no end", s.ID)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/workload"
@@ -31,17 +32,11 @@ type Situation struct {
 	Group string `yaml:"-"` // title of its group
 }
 
-// assumptions has what a correct lock may rest on, by its name.
-var assumptions = map[string]string{
-	"persistence":             "A master that has granted a lock does not forget it.",
-	"complete replicas":       "A replica that takes over has all that its master acknowledged.",
-	"clients that never stop": "A client is never stopped in its critical section.",
-	"clocks of one rate":      "Clocks run at the same rate, but for a percent.",
-	"clocks that never jump":  "The clocks of masters do not jump.",
-}
-
 // Assumption returns the assumption of a correct lock that the situation breaks, as a sentence; empty: none.
-func (s *Situation) Assumption() string { return assumptions[s.Breaks] }
+func (s *Situation) Assumption() string {
+	a, _ := judge.AssumptionNamed(s.Breaks)
+	return a.Says
+}
 
 // Case is one scenario of a situation.
 type Case struct {

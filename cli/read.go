@@ -37,11 +37,13 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 
 With --format it judges logs of a lock that Lockpick did not run: did two clients ever hold
 it at once (L2), or work at once (L3)? It reads several files, standard input (-), and files
-compressed with gzip or zstd. What redis-cli printed of MONITOR is linted as by lockpick watch. A line tells of an event (acquired, extended, releasing, released; its time, key,
-token, client and, where one was granted, valid_until) or of a whole hold (acquired,
-releasing or released, key, token or client). Fields with other names are mapped. Clocks
-convict nobody: only what is certain within --clock-error is a violation, what would be one
-if all times were right is listed as possible, and the verdict is then unknown. What to log,
+compressed with gzip or zstd. A line tells of an event (acquired, extended, releasing,
+released; its time, key, token, client and, where one was granted, valid_until) or of a whole
+hold (acquired, releasing or released, key, token or client). Fields with other names are
+mapped; --pattern takes lines of any form apart. Clocks convict nobody: only what is certain
+within --clock-error is a violation, what would be one if all times were right is listed as
+possible, and the verdict is then unknown. What redis-cli printed of MONITOR (--format
+monitor) is linted as lockpick watch lints live commands. What to log,
 with examples in five languages: docs/logging.md.`,
 		Example: `  lockpick check latest
   lockpick check store/latest/history.jsonl --json

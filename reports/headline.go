@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,9 +20,70 @@ type headline struct {
 	Property string   // in words
 	Why      string   // one sentence
 	Also     []string // levels of the other properties with the same verdict; names too if the level is the same
+	Meaning  string   // if something is violated: whether the lock is to blame, and what holds nevertheless
+	Inherent bool     // all that is violated is inherent
 }
 
-func headlineOf(r *judge.Result) headline {
+// headlineOf returns the headline of a run with its meaning.
+func headlineOf(h *history.History, r *judge.Result) headline {
+	head := verdictOf(r)
+	if head.Verdict == checker.Violated && h.Header.Driver != history.Imported {
+		head.Meaning, head.Inherent = meaning(h, r)
+	}
+	return head
+}
+
+// meaning says which violated levels are inherent, because an assumption is broken on which all such locks rest, and
+// which are not. It also reports whether all are.
+func meaning(h *history.History, r *judge.Result) (text string, inherent bool) {
+	var own, levels []string
+	var broken []judge.Assumption
+	fenced := ""
+	for _, v := range r.Verdicts {
+		if v.Name == checker.FencedWrites.Name && v.Verdict == checker.Holds {
+			fenced = " L5 holds: " + v.Finding + "."
+		}
+	}
+	for _, v := range byWeight(r) {
+		all := judge.Inherent(h, &v)
+		if len(all) == 0 {
+			own = append(own, v.Level)
+			continue
+		}
+		levels = append(levels, v.Level)
+		broken = append(broken, all...)
+	}
+	levels = slices.DeleteFunc(levels, func(l string) bool { return slices.Contains(own, l) })
+	if len(levels) == 0 {
+		return "", false
+	}
+	var without []string
+	help := ""
+	for i, a := range broken {
+		if slices.ContainsFunc(broken[:i], func(b judge.Assumption) bool { return a.Name == b.Name }) {
+			continue
+		}
+		without = append(without, a.Name)
+		if fenced == "" || slices.Contains(a.Inherent, checker.FencedWrites.Level) {
+			help += " " + a.Help
+		}
+	}
+	text = fmt.Sprintf("Without %s, no lock with leases keeps %s", checker.Enumerate(without), listOf(levels))
+	if len(own) == 0 {
+		text += ": the lock is not to blame."
+	} else {
+		text += fmt.Sprintf(". That does not explain %s: look there first.", listOf(own))
+	}
+	return text + fenced + help, len(own) == 0
+}
+
+// listOf enumerates levels, each once.
+func listOf(levels []string) string {
+	return checker.Enumerate(slices.Compact(slices.Sorted(slices.Values(levels))))
+}
+
+// verdictOf returns the headline without its meaning.
+func verdictOf(r *judge.Result) headline {
 	worst := byWeight(r)
 	if len(worst) == 0 {
 		// Result.Verdict is Holds if there are no verdicts. That is right for merging, but wrong to

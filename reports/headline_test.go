@@ -15,7 +15,7 @@ func TestTheHeadlineIsTheWorstVerdictAtTheLowestLevel(t *testing.T) {
 		{Property: checker.MutualExclusion, Verdict: checker.Holds},
 		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed"},
 	}}
-	head := headlineOf(r)
+	head := verdictOf(r)
 	if head.Verdict != checker.Violated || head.Level != "L3" || head.Why != "two believed" || len(head.Also) != 1 || head.Also[0] != "L4" {
 		t.Errorf("the headline is %+v", head)
 	}
@@ -26,7 +26,7 @@ func TestTheHeadlineIsAboutMutualExclusionIfItMayBe(t *testing.T) {
 		{Property: checker.KeyLifetime, Verdict: checker.Holds},
 		{Property: checker.MutualExclusion, Verdict: checker.Holds, Why: "no holds overlapped"},
 	}}
-	if head := headlineOf(r); head.Level != "L2" || head.Why != "no holds overlapped" || len(head.Also) != 1 || head.Also[0] != "L1" {
+	if head := verdictOf(r); head.Level != "L2" || head.Why != "no holds overlapped" || len(head.Also) != 1 || head.Also[0] != "L1" {
 		t.Errorf("the headline is %+v", head)
 	}
 }
@@ -37,24 +37,24 @@ func TestTheHeadlineIsAboutWhatWasAskedFor(t *testing.T) {
 		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed", Violations: []checker.Violation{{Level: "L3", At: 1}}},
 		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write", Violations: []checker.Violation{{Level: "L4", At: 2}}},
 	}}
-	if head := headlineOf(r); head.Level != "L4" || head.Verdict != checker.Violated || len(head.Also) != 0 {
+	if head := verdictOf(r); head.Level != "L4" || head.Verdict != checker.Violated || len(head.Also) != 0 {
 		t.Errorf("the headline is %+v", head)
 	}
 	if v := firstViolation(r); v.Level != "L4" {
 		t.Errorf("explained is %+v", v)
 	}
 	r.Properties = []string{checker.MutualExclusion.Name}
-	if head := headlineOf(r); head.Level != "L2" || head.Verdict != checker.Holds {
+	if head := verdictOf(r); head.Level != "L2" || head.Verdict != checker.Holds {
 		t.Errorf("the headline is %+v", head)
 	}
 	r.Properties = []string{"L5"}
-	if head := headlineOf(r); head.Verdict != checker.Unknown || head.Why != "nothing that was asked for was judged: L5" {
+	if head := verdictOf(r); head.Verdict != checker.Unknown || head.Why != "nothing that was asked for was judged: L5" {
 		t.Errorf("the headline is %+v", head)
 	}
 }
 
 func TestNoVerdictsAreNotAVerdict(t *testing.T) {
-	if head := headlineOf(&judge.Result{}); head.Verdict != checker.Unknown {
+	if head := verdictOf(&judge.Result{}); head.Verdict != checker.Unknown {
 		t.Errorf("a run without verdicts is said to be %q", head.Verdict)
 	}
 }

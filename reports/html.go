@@ -100,7 +100,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 	}
 	p := &page{
 		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Votes: template.JS(votes), Policy: policy(style, script),
-		Result: r, Head: headlineOf(r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
+		Result: r, Head: headlineOf(h, r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
 	p.Levels, p.Folded = foldLevels(levelsOf(h, r))

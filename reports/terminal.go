@@ -25,7 +25,7 @@ type TerminalOptions struct {
 // closer.
 func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	t.headline(headlineOf(r))
+	t.headline(headlineOf(h, r))
 	t.first(firstViolation(r), found(r))
 	t.possible(r)
 	t.facts(h, r)
@@ -85,12 +85,19 @@ func (t *terminal) headline(head headline) {
 		text = head.Level + " " + head.Property + ": " + text
 	}
 	lines := wrap(printable(text), t.width-len(word)-2)
-	fmt.Fprintf(&t.out, "%s  %s\n", t.colors.verdict(head.Verdict, word), t.colors.bold(lines[0]))
+	colored := t.colors.verdict(head.Verdict, word)
+	if head.Inherent {
+		colored = t.colors.with("1;33", word)
+	}
+	fmt.Fprintf(&t.out, "%s  %s\n", colored, t.colors.bold(lines[0]))
 	for _, line := range lines[1:] {
 		fmt.Fprintf(&t.out, "%*s%s\n", len(word)+2, "", t.colors.bold(line))
 	}
 	if len(head.Also) > 0 {
 		t.text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
+	}
+	if head.Meaning != "" {
+		t.text(strings.Repeat(" ", len(word)+2), head.Meaning)
 	}
 }
 

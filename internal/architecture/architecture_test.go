@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"checker":         {"history", "history/fault"},
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
-	"campaign/judge":    {"history", "history/logs", "checker"},
+	"campaign/judge":    {"history", "history/fault", "history/logs", "checker"},
 	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.

@@ -77,7 +77,7 @@ RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/s
 MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow ./watch
 PROGRAMS = ./cli ./clients ./docs/model ./history ./internal/doctest ./reports
 # Without the tag real these try some of their cases (internal/sampletest).
-SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./search/exhaust ./search/reduce
+SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
 # What else runs with the race detector once: less of it is simulated then (internal/racetest). Not cluster/virtual:
 # the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26).
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./cluster/sim ./history/... ./locktest ./risk ./search/... ./serve

@@ -406,6 +406,9 @@ func foreignDeath(ops []history.Op) death {
 		if op.F == history.FUnmodelled {
 			return death{from: op.Time, how: "not modelled: " + op.Error}
 		}
+		if op.F == history.FBroke {
+			return death{from: op.Time, how: fmt.Sprintf("%s broke the protocol at %s: %s (lockpick client check tells what a client must answer)", op.Process, at(op.Time), op.Error)}
+		}
 		if op.F != history.FDied && op.F != history.FStepped {
 			continue
 		}

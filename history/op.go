@@ -39,6 +39,7 @@ const (
 
 	FDied        = "died"        // master: its process ended, or another process replaced it, without a fault (info, error: the observation)
 	FUnmodelled  = "unmodelled"  // master: a client sent a command that the simulated master does not know, so the run proves nothing from here on (info, error: its name)
+	FBroke       = "broke"       // client: its program broke the protocol, so the run proves nothing from here on (info, error: the line)
 	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which its masters use, too (info, error: by how much; Took: within that time before this line)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
 	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)

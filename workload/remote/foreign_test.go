@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"lockpick/history"
 	"lockpick/internal/waittest"
 	"lockpick/workload"
 )
@@ -69,6 +71,8 @@ func TestNotOurs(t *testing.T) {
 		{`{"type":"ended","key":"k0"}`, "value is missing"},
 		{`{"type":"point","key":"k0"}`, "value is missing"},
 		{`{"type":"ok","token":7}`, "not a message"},
+		{`null`, "null"},
+		{`{"type":"ok","token":"t","left":1e400}`, "1e400"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			u, err := foreign(t, `read l; echo '{"type":"ok"}'; read l; echo '`+c.says+`'; exec sleep 60`)
@@ -80,6 +84,11 @@ func TestNotOurs(t *testing.T) {
 			}
 			if _, err := u.Acquire(t.Context(), "k0"); !errors.Is(err, workload.ErrGone) {
 				t.Errorf("and then %v", err)
+			}
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			if i := slices.IndexFunc(u.votes, func(op history.Op) bool { return op.F == history.FBroke }); i < 0 || u.votes[i].Process != "c1" || !strings.Contains(u.votes[i].Error, c.want) {
+				t.Errorf("it is not recorded that the protocol was broken: %+v", u.votes)
 			}
 		})
 	}

@@ -158,6 +158,7 @@ func (c *Client) listen() {
 			}
 			continue
 		case err != nil:
+			c.broke(err)
 			c.kill(err.Error()) // outcomes can no longer be matched with requests
 			m = Message{Type: string(history.Info), Error: err.Error()}
 		}
@@ -169,6 +170,16 @@ func (c *Client) listen() {
 	c.endAll()
 	c.closeAnswers()
 	close(c.waited)
+}
+
+// broke records that the client's program said what is no message, so that nothing after it says anything about the lock.
+func (c *Client) broke(err error) {
+	c.mu.Lock()
+	ready := c.ready
+	c.mu.Unlock()
+	if ready { // before, the client cannot start
+		c.site.Record(history.Op{Process: c.site.Client, Type: history.Info, F: history.FBroke, Error: err.Error()}, 0)
+	}
 }
 
 // noiseWithin is how long a process may take to send a message on descriptor 4 after it has

@@ -3,12 +3,15 @@
 package reduce
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/internal/racetest"
 	"lockpick/search"
 )
 
@@ -36,5 +39,26 @@ func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 				t.Errorf("%+v after %d attempts, want one that reproduces it", out, tried)
 			}
 		})
+	}
+}
+
+// TestWhyFindsTheFewestFaults: of several kills one is enough, with the clients and masters of the run.
+func TestWhyFindsTheFewestFaults(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	s := randomKills()
+	r, err := Why(t.Context(), WhyOptions{Scenario: s, Points: 2, Branches: 5, Minimize: 10 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Faults
+	if f == nil || len(f.Steps) != 1 || !strings.HasPrefix(f.Steps[0], "kill ") || !f.Minimal || f.Rate < f.Seeds/10 || f.Of < 2 {
+		t.Errorf("the fewest faults: %+v", f)
+	}
+	if h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil || !r.Begins(h) {
+		t.Errorf("the same run does not begin as it did (%v)", err)
+	}
+	s.Seed++
+	if h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil || r.Begins(h) {
+		t.Errorf("another run begins as it did (%v)", err)
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/internal/racetest"
 )
 
 // randomKills is a run in which kills at random times come to hit what decides.
@@ -71,26 +69,5 @@ func TestWhyWithoutAViolation(t *testing.T) {
 	s.Properties = []string{checker.MutualExclusion.Name}
 	if _, err := Why(t.Context(), WhyOptions{Scenario: s, Properties: s.Properties}); !errors.Is(err, ErrNotReproduced) {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestWhyFindsTheFewestFaults: of several kills one is enough, with the clients and masters of the run.
-func TestWhyFindsTheFewestFaults(t *testing.T) {
-	racetest.Exclude(t, "it simulates many schedules")
-	s := randomKills()
-	r, err := Why(t.Context(), WhyOptions{Scenario: s, Points: 2, Branches: 5, Minimize: 10 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := r.Faults
-	if f == nil || len(f.Steps) != 1 || !strings.HasPrefix(f.Steps[0], "kill ") || !f.Minimal || f.Rate < f.Seeds/10 || f.Of < 2 {
-		t.Errorf("the fewest faults: %+v", f)
-	}
-	if h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil || !r.Begins(h) {
-		t.Errorf("the same run does not begin as it did (%v)", err)
-	}
-	s.Seed++
-	if h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil || r.Begins(h) {
-		t.Errorf("another run begins as it did (%v)", err)
 	}
 }

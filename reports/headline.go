@@ -77,9 +77,28 @@ func meaning(h *history.History, r *judge.Result) (text string, inherent bool) {
 	return text + fenced + help, len(own) == 0
 }
 
-// listOf enumerates levels, each once.
+// listOf enumerates levels, each once: "L2 and L4", and "L1 to L4" for three or more in a row.
 func listOf(levels []string) string {
-	return checker.Enumerate(slices.Compact(slices.Sorted(slices.Values(levels))))
+	levels = slices.Compact(slices.Sorted(slices.Values(levels)))
+	var parts []string
+	for i := 0; i < len(levels); {
+		end := i + 1
+		for end < len(levels) && follows(levels[end-1], levels[end]) {
+			end++
+		}
+		if end-i >= 3 {
+			parts = append(parts, levels[i]+" to "+levels[end-1])
+		} else {
+			parts = append(parts, levels[i:end]...)
+		}
+		i = end
+	}
+	return checker.Enumerate(parts)
+}
+
+// follows reports whether a level is the next one after another, as L3 after L2.
+func follows(before, level string) bool {
+	return len(before) == 2 && len(level) == 2 && before[0] == 'L' && level[0] == 'L' && level[1] == before[1]+1
 }
 
 // verdictOf returns the headline without its meaning.

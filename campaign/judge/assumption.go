@@ -46,7 +46,7 @@ var Assumptions = []Assumption{
 	},
 	{
 		Name: "clients that never stop", Says: "A client is never stopped in its critical section.", Inherent: []string{"L3", "L4"},
-		Help:   "Fencing tokens make that harmless (L5).",
+		Help:   "Fencing tokens make stopped clients harmless (L5).",
 		broken: func(f *history.Fault, _ string) bool { return fault.Of(f.Name).Client == fault.ClientStops },
 	},
 	{

@@ -263,11 +263,15 @@ func TestCheckMonitor(t *testing.T) {
 		{[]string{"good.txt", "--json"}, exitHolds, `"leases": 12`},
 		{[]string{"good.txt", "--property", "L2"}, exitUsage, "no property is judged"},
 		{[]string{"web.txt"}, exitUsage, "no such file"},
+		{[]string{"/dev/zero"}, exitUsage, "a line is longer than 16 MiB"},
 		{[]string{"/dev/null"}, exitUsage, "no line is a command as redis-cli prints it"},
 	} {
 		stdout, stderr, code := lockpick(t, dir, append([]string{"check", "--format", "monitor"}, c.files...)...)
 		if code != c.want || !strings.Contains(stdout+stderr, c.says) {
 			t.Errorf("%v: exit %d, want %d and %q\n%s%s", c.files, code, c.want, c.says, stdout, stderr)
 		}
+	}
+	if _, stderr, code := lockpick(t, dir, "merge", "/dev/zero"); code != exitUsage || !strings.Contains(stderr, "it is not a regular file") {
+		t.Errorf("merge of a device without an end: exit %d\n%s", code, stderr)
 	}
 }

@@ -114,6 +114,8 @@ type printed struct {
 // maxLine is the longest line of a saved output, in bytes.
 const maxLine = 16 << 20
 
+var errLongLine = errors.New("a line is longer than 16 MiB: is this what redis-cli printed of MONITOR?")
+
 // ReadMonitor lints what redis-cli printed of MONITOR, one reader for each master. It takes the commands in the order
 // of their times, which are those of the masters' clocks. It returns the lint, the time of the last command, and the
 // number of lines that are no commands.
@@ -129,6 +131,9 @@ func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint
 			if text := strings.TrimSpace(p.in.Text()); !ok && text != "" && text != "OK" && text != "+OK" {
 				others++
 			}
+		}
+		if errors.Is(p.in.Err(), bufio.ErrTooLong) {
+			return errLongLine
 		}
 		return p.in.Err()
 	}

@@ -75,8 +75,30 @@ func (p *progress) showLocked(text string, done, all int64) {
 			progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(16), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(0))
 	}
-	p.bar.Describe(text)
+	p.bar.Describe(fitting(text, stderrWidth()-besideText))
 	_ = p.bar.Set64(min(done, all))
+}
+
+// besideText is the number of columns that the bar takes beside the text: spaces, 100%, two edges, and 16 cells; and
+// one that stays free, because a line that fills the terminal wraps and then cannot be redrawn.
+const besideText = 28
+
+// stderrWidth returns the number of columns of the terminal that stderr is.
+func stderrWidth() int {
+	width, _, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
+}
+
+// fitting shortens a text to a number of columns.
+func fitting(text string, columns int) string {
+	r := []rune(text)
+	if columns = max(columns, 1); len(r) > columns {
+		return string(r[:columns-1]) + "…"
+	}
+	return text
 }
 
 func (p *progress) done() {

@@ -1,8 +1,10 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +21,17 @@ import (
 // errTold is why the tests interrupt a run. It appears in the error of whatever the harness
 // cancelled.
 var errTold = errors.New("told to stop by the test")
+
+// heard calls a function before each write.
+type heard struct {
+	io.Writer
+	hear func([]byte)
+}
+
+func (h heard) Write(b []byte) (int, error) {
+	h.hear(b)
+	return h.Writer.Write(b)
+}
 
 // TestInterruptionIsRecordedFirst interrupts a run in each of its stages. Nothing that the
 // harness cancelled may be recorded before the line that says so, and the run is never
@@ -37,13 +50,19 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 					switch {
 					case stage == "working":
 						s.TimeLimit = time.Hour
-					case stage == "healing" && driver == scenario.Sim: // long enough to be seen in real time
-						s.RestartDelay = time.Hour
-						s.Faults, s.Schedule = nil, []scenario.Step{{Fault: "kill", At: 2500 * time.Millisecond, Masters: []string{"m1"}}}
+					case stage == "healing": // of a fault that lasts for longer than the run
+						s.Faults, s.Schedule = nil, []scenario.Step{{Fault: "kill", At: 2500 * time.Millisecond, Masters: []string{"m1"}, For: time.Minute}}
 					}
 				})
 				_, h, r, err := Run(ctx, s, Options{
 					Store: Store{t.TempDir()},
+					slow: func(out io.Writer) io.Writer {
+						return heard{out, func(line []byte) {
+							if stage == "healing" && bytes.Contains(line, []byte(`"phase":"heal"`)) {
+								interrupt(errTold)
+							}
+						}}
+					},
 					Progress: func(format string, _ ...any) {
 						if stage == "visiting" && strings.Contains(format, "every client visits") {
 							interrupt(errTold)

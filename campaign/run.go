@@ -166,13 +166,13 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	defer func() { err = errors.Join(err, file.Close()) }()
 	c.file, _ = file.Stat() // nil: unknown
 	out, flush := io.Writer(file), func() error { return nil }
-	if opt.slow != nil {
-		out = opt.slow(out)
-	}
 	if c.world != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
 		buffer := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
 		out, flush = buffer, buffer.Flush
+	}
+	if opt.slow != nil {
+		out = opt.slow(out)
 	}
 	if s.UsesProcesses() {
 		if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {

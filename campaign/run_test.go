@@ -62,7 +62,7 @@ func onTheVoteOfM3(s *scenario.Scenario, fault, after string) {
 
 func mustRun(t *testing.T, s scenario.Scenario) (*history.History, *judge.Result) {
 	t.Helper()
-	_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: command})
+	_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: command, Trust: TrustAll})
 	if err != nil {
 		t.Fatal(err)
 	}

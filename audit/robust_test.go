@@ -21,7 +21,7 @@ func simulated(ctx context.Context, s scenario.Scenario) (*history.History, erro
 	return campaign.Simulate(ctx, s, campaign.SimulateOptions{})
 }
 
-// TestOneBadScheduleEndsNoAudit: errors, panics and schedules that never end are told on the card, and the rest of
+// TestOneBadScheduleEndsNoAudit: errors, panics and schedules that never end are listed on the card, and the rest of
 // it is as it would be without them.
 func TestOneBadScheduleEndsNoAudit(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")

@@ -20,7 +20,7 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // DialOwn connects to an address on this machine, unless another user's server listens there: the port of a master
-// that is down is free for everybody, and whoever takes it must not be sent the master's password. Root is trusted.
+// that is down is free, and a server of another user that takes it must not be sent the master's password. Root is trusted.
 // Where the system does not tell who has a socket (other than Linux), it does the same as Dial.
 func DialOwn(ctx context.Context, address string) (net.Conn, error) {
 	c, err := Dial(ctx, address)

@@ -219,7 +219,7 @@ func TestSkewedClocksConvictNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !within { // whoever works on after the end of the lease violates L3
+		if !within { // a client that works on after the end of its lease violates L3
 			r.SetProperties([]string{checker.MutualExclusion.Level})
 		}
 		if r.Overall == checker.Violated {

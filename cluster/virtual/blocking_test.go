@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
-	"lockpick/cluster/process"
 	"lockpick/internal/waittest"
 )
 
@@ -112,14 +111,7 @@ var blockingLines = []string{
 // TestBlockedConnectionsAreServedLikeReal runs random commands of several connections on a real master and on one in memory.
 // The same connections must get the same replies after each of them.
 func TestBlockedConnectionsAreServedLikeReal(t *testing.T) {
-	if ok, why := process.Available(ctx); !ok {
-		t.Skip("nothing to compare with: ", why)
-	}
-	real, err := process.Start(ctx, cluster.Config{Masters: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer real.Close()
+	real := realMaster(t)
 	const n = 6
 	there := newCallers(t, real, n)
 	served := 0

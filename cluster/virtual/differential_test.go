@@ -41,9 +41,9 @@ var scripts = []string{
 	`x = 1`, `local x = 1; x = 2; return x`, `return redis.call("del", KEYS[1], KEYS[2])`,
 }
 
-// TestMastersInMemoryAnswerLikeReal has the same said to a master in memory and to a real
-// redis-server, in versions 2 and 3 of the protocol.
-func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
+// realMaster starts a redis-server for the test to compare with, or skips the test.
+func realMaster(t *testing.T) cluster.Cluster {
+	t.Helper()
 	if ok, why := process.Available(ctx); !ok {
 		t.Skip("nothing to compare with: ", why)
 	}
@@ -51,7 +51,14 @@ func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer real.Close()
+	t.Cleanup(func() { real.Close() })
+	return real
+}
+
+// TestMastersInMemoryAnswerLikeReal has the same said to a master in memory and to a real
+// redis-server, in versions 2 and 3 of the protocol.
+func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
+	real := realMaster(t)
 	memory := New(cluster.Config{Masters: 1}, Options{})
 	defer memory.Close()
 	for _, version := range []int{2, 3} {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/cluster/process"
 )
 
 // speaker is a connection in version 3 of the protocol, with the messages that it gets.
@@ -89,14 +88,7 @@ var trackingTraces = []string{
 
 // TestClientsAreToldOfChangedKeysLikeReal compares every reply and every message.
 func TestClientsAreToldOfChangedKeysLikeReal(t *testing.T) {
-	if ok, why := process.Available(ctx); !ok {
-		t.Skip("nothing to compare with: ", why)
-	}
-	real, err := process.Start(ctx, cluster.Config{Masters: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer real.Close()
+	real := realMaster(t)
 	memory := New(cluster.Config{Masters: 1}, Options{})
 	defer memory.Close()
 	memory.OnUnmodelled(func(_, what string) { t.Errorf("not modelled: %s", what) })

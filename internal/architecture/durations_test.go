@@ -18,9 +18,21 @@ var virtualTime = []string{"synctest.Test", "bubble.Run", "virtual.Run", "w.Run"
 // TestNoTestAssertsADuration: outside a bubble, no test fails because something took longer or shorter than it
 // should. A machine may stand still at any moment.
 func TestNoTestAssertsADuration(t *testing.T) {
-	files := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
+	files := eachFile(t, func(path string) bool { return strings.HasSuffix(path, "_test.go") }, func(set *token.FileSet, file *ast.File) {
+		for _, assert := range durationAsserts(file) {
+			t.Errorf("%s: the test fails because of how long something took", set.Position(assert))
+		}
+	})
+	if files < 100 {
+		t.Errorf("only %d files of tests were found", files)
+	}
+}
+
+// eachFile parses the Go files of the project for which is returns true, and returns how many there are.
+func eachFile(t *testing.T, is func(path string) bool, do func(*token.FileSet, *ast.File)) (files int) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || !is(filepath.ToSlash(path)) {
 			return err
 		}
 		files++
@@ -29,17 +41,13 @@ func TestNoTestAssertsADuration(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, assert := range durationAsserts(file) {
-			t.Errorf("%s: the test fails because of how long something took", set.Position(assert))
-		}
+		do(set, file)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 100 {
-		t.Errorf("only %d files of tests were found", files)
-	}
+	return files
 }
 
 func TestDurationAssertsAreFound(t *testing.T) {

@@ -13,21 +13,21 @@ func (r *run) explainRevival(v *Violation, x revival) {
 		if u, ok := x.taken[m]; ok {
 			gone = append(gone, m)
 			return cause{name: "taken by " + u.Token, explain: func(ms []string) {
-				n.lostSaying(ms, l, Event{At: u.At, Cause: CauseTaken, Word: "taken", Ops: []int{u.Index}},
+				n.lost(ms, l, Event{At: u.At, Cause: CauseTaken, Word: "taken", Ops: []int{u.Index}},
 					fmt.Sprintf("set the key for %s: that of %s was gone", other(u.Client, l.Process), l.Process))
 			}}
 		}
 		if snapshot := x.missed[m]; snapshot != nil {
 			gone = append(gone, m)
 			return cause{name: "missed at " + at(snapshot.Time), explain: func(ms []string) {
-				n.lostSaying(ms, l, Event{At: snapshot.Time, Cause: CauseSeen, Word: "gone", Ops: []int{snapshot.Index}}, fmt.Sprintf("did not store the key of %s", l.Process))
+				n.lost(ms, l, Event{At: snapshot.Time, Cause: CauseSeen, Word: "gone", Ops: []int{snapshot.Index}}, fmt.Sprintf("did not store the key of %s", l.Process))
 			}}
 		}
 		if u, ok := x.lapsed[m]; ok {
 			gone = append(gone, m)
 			end := u.At + r.lifetime(u)
 			return cause{name: "lapsed at " + at(end), explain: func(ms []string) {
-				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, Enumerate(ms))})
+				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, Enumerate(ms))}, "")
 			}}
 		}
 		return cause{}

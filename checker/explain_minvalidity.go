@@ -27,7 +27,7 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 			return cause{name: "expired at " + at(end), explain: func(ms []string) {
 				ttl := r.h.Header.TTL
 				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired",
-					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, Enumerate(ms), at(end-ttl), at(ttl))})
+					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, Enumerate(ms), at(end-ttl), at(ttl))}, "")
 			}}
 		default:
 			kept = append(kept, m)

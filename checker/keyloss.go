@@ -205,17 +205,13 @@ func theyOrIt(masters []string) string {
 	return "it"
 }
 
-// lostSaying adds that masters no longer stored a lease's key. says is what the text says of them.
-func (n *narrative) lostSaying(masters []string, a *history.Lease, e Event, says string) {
-	e.Text = Enumerate(masters) + " " + says
-	n.lostOf(masters, a, e, says)
-}
-
-// lost adds that masters no longer stored a lease's key.
-func (n *narrative) lost(masters []string, a *history.Lease, e Event) { n.lostOf(masters, a, e, "") }
-
-func (n *narrative) lostOf(masters []string, a *history.Lease, e Event, says string) {
+// lost adds that masters no longer stored a lease's key. says is what the text says of them after their names; empty: the
+// event has a text of another form.
+func (n *narrative) lost(masters []string, a *history.Lease, e Event, says string) {
 	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
+	if says != "" {
+		e.Text = Enumerate(masters) + " " + says
+	}
 	if e.Word == "" {
 		e.Word = "lost"
 	}
@@ -338,7 +334,7 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 				}
 			}
 		}
-		n.lostSaying(ms, a, e, says)
+		n.lost(ms, a, e, says)
 	}}
 }
 
@@ -374,7 +370,7 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 		}
 		end := min(yes.At+ttl, max(sent(next), sent(yes)+ttl))
 		n.lost(ms, a, Event{At: end, Cause: why, Word: "expired", Text: fmt.Sprintf("the key of %s %s on %s: the last yes to it came by %s, and its TTL was %s",
-			a.Process, how, Enumerate(ms), at(yes.At), at(ttl))})
+			a.Process, how, Enumerate(ms), at(yes.At), at(ttl))}, "")
 	}}
 }
 
@@ -424,7 +420,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			}
 		}
 		if len(ms) > 0 {
-			n.lostSaying(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
+			n.lost(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
 		}
 	}
 	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
@@ -487,7 +483,7 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 					e.At, e.Ops = f.To, []int{f.HealIndex} // the clock was set forward to the right time
 				}
 			}
-			n.lostSaying(ms, a, e, says)
+			n.lost(ms, a, e, says)
 		}}, true
 	}
 	return cause{}, false

@@ -45,7 +45,7 @@ func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote
 		return cause{}, false
 	}
 	return cause{name: "shortened by " + by.Token, explain: func(ms []string) {
-		n.lost(ms, a, Event{At: min(end, max(sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)})
+		n.lost(ms, a, Event{At: min(end, max(sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)}, "")
 	}}, true
 }
 

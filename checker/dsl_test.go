@@ -24,6 +24,7 @@ import (
 //	7ms     c1 read ok k0 t1 value=7
 //	7ms     resource mark ok k0 t1
 //	8ms     nemesis kill install 4 m3,m4 c1         installed without delay (also: skip, error=…)
+//	8ms     m3 change evicted k0                    also: the other kinds of changes; c1, who did it
 //	9ms     m3 state up keys=k0:t1                  also: keys=none, if it stored nothing
 //	9ms     m3 look keys=k0:t1 ends=2s              also: ends=never
 //	10ms    nemesis kill heal 4 [bit] [evidence=…]  (also: stuck, error=…)
@@ -161,6 +162,8 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 		case f == history.FVote && w == "silent":
 			op.Type = history.Info
 		case f == history.FVote && i == 0:
+			v.Command = w
+		case f == history.FChange && i == 0:
 			v.Command = w
 		case f == history.FState:
 			v.State = w

@@ -14,11 +14,13 @@ const maxChanges = 6
 
 // changes adds what masters did to the keys of a lock while a lease was held, until another one was
 // granted or extended, if the votes do not say it: how its key was deleted, replaced or shortened, and by whom.
-// Changes that free the key come first if there are too many.
+// Changes that free the key come first if there are too many, and of these the last ones.
 func (n *narrative) changes(a *history.Lease, until time.Duration) {
-	all := n.r.changes(a.Key, a.Invoked, until+n.r.slack)
+	all := sinceCreated(n.r.changes(a.Key, a.Invoked, until+n.r.slack), a.Acquired()+n.r.slack)
 	if len(all) > maxChanges {
-		slices.SortStableFunc(all, func(x, y keyChange) int { return cmp.Compare(severity(x.kind), severity(y.kind)) })
+		slices.SortStableFunc(all, func(x, y keyChange) int {
+			return cmp.Or(cmp.Compare(severity(x.kind), severity(y.kind)), cmp.Compare(y.at, x.at))
+		})
 		all = all[:maxChanges]
 	}
 	for _, c := range all {
@@ -37,6 +39,24 @@ func (n *narrative) changes(a *history.Lease, until time.Duration) {
 		}
 		n.add(e)
 	}
+}
+
+// sinceCreated leaves out what happened to the key of a master before it was created for a grant: while a client waits
+// for the lock, others have it and give it back.
+func sinceCreated(all []keyChange, granted time.Duration) []keyChange {
+	last := map[place]int{}
+	for i, c := range all {
+		if c.kind == "created" && c.at <= granted {
+			last[place{c.master, c.stored}] = i
+		}
+	}
+	var kept []keyChange
+	for i, c := range all {
+		if i >= last[place{c.master, c.stored}] {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // keyChange is a change of a key of a lock on a master.

@@ -29,7 +29,8 @@ const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
-// have held the lock. The yes answers of a quorum of masters must also be there when the
+// have held the lock. A lock leaves a margin for the drift of clocks, in which the keys may still be there: what is late is
+// certain once the TTL has passed since the grant (keysUntil). The yes answers of a quorum of masters must also be there when the
 // extension returns. A lease that its client has released cannot be extended. A run without a granted
 // extension is not judged.
 func (r *run) extension() *judgement {
@@ -45,7 +46,7 @@ func (r *run) extension() *judgement {
 			granted = append(granted, g.At)
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
 			x.afterRelease = r.afterRelease(l, g)
-			if !x.afterRelease && r.inTime(x.before.Until, g.At) {
+			if !x.afterRelease && r.inTime(r.keysUntil(x.before), g.At) {
 				b, known := r.backingOf(l, i+1)
 				if !known || r.quorum() == 0 || b.enough() {
 					continue
@@ -78,6 +79,15 @@ func (r *run) extension() *judgement {
 			return fmt.Sprintf("%s granted while the lease was valid", count(t.checked, "extension was", "extensions were"))
 		},
 	}
+}
+
+// keysUntil returns until when the keys of a grant may be there: at most the TTL after it, though its validity
+// ends before that.
+func (r *run) keysUntil(g history.Grant) time.Duration {
+	if g.Bent {
+		return g.Until
+	}
+	return max(g.Until, g.At+r.h.Header.TTL)
 }
 
 // afterRelease reports whether a lease was extended by a call that its client made after it had

@@ -406,7 +406,23 @@ func (o *oracle) stillThere(set, v *vote) bool {
 			return false
 		}
 	}
-	return !o.crashed(set.client, from, v.at+o.slack) && !o.restarted(set.master, from, v.at) && !o.bent(set.master, from, v.at) && !o.stalled(from, v.at)
+	return !o.explained(set, from, v.at+o.slack) && !o.crashed(set.client, from, v.at+o.slack) && !o.restarted(set.master, from, v.at) && !o.bent(set.master, from, v.at) && !o.stalled(from, v.at)
+}
+
+// explained says whether a call of release by the client of a SET, or a change that somebody else made, tells how its key may
+// have gone.
+func (o *oracle) explained(set *vote, from, to time.Duration) bool {
+	return slices.ContainsFunc(o.ops, func(x history.Op) bool {
+		if x.Key != set.key || x.Value == nil {
+			return false
+		}
+		called := x.F == history.FRelease && x.Type == history.Invoke && x.Process == set.client && x.Value.Token == set.token
+		if called && x.Time >= from && x.Time <= to {
+			return true
+		}
+		at := x.Time - x.Value.Delay
+		return x.F == history.FChange && x.Process == set.master && x.Value.Command != "created" && x.Value.Client != set.client && at >= from && at <= to
+	})
 }
 
 // mayHaveRestarted says whether the process of a master that answered at from may have ended after
@@ -441,5 +457,5 @@ func (o *oracle) takenAway(a, b *vote) bool {
 			return false
 		}
 	}
-	return !o.crashed(a.client, from, b.at+o.slack) && !o.restarted(a.master, from, b.at) && !o.bent(a.master, from, b.at) && !o.stalled(from, b.at)
+	return !o.explained(a, from, b.at+o.slack) && !o.crashed(a.client, from, b.at+o.slack) && !o.restarted(a.master, from, b.at) && !o.bent(a.master, from, b.at) && !o.stalled(from, b.at)
 }

@@ -439,8 +439,13 @@ func (o *oracle) extension() (f finding) {
 			}
 			at = append(at, g.at)
 			backed, known := o.backed(a, i+1)
-			late := g.at - a.grants[i].until
-			if still := time.Duration(o.stood(a.grants[i].until, g.at) * float64(late)); late > 0 && still > 0 && late <= still+o.slack {
+			before := a.grants[i]
+			end := before.until
+			if !before.bent {
+				end = max(end, before.at+o.ttl) // the keys may be there for as long
+			}
+			late := g.at - end
+			if still := time.Duration(o.stood(end, g.at) * float64(late)); late > 0 && still > 0 && late <= still+o.slack {
 				late = 0 // the recorder stood still and could not record it earlier
 			}
 			freed := g.asked >= 0 && a.overLine >= 0 && g.asked > a.overLine && o.ops[a.overLine].F == history.FRelease && o.ops[a.overLine].Type == history.Invoke

@@ -24,7 +24,7 @@ type ownershipBreach struct {
 // the master had since said yes to the SET NX of another client: by then the first key was gone.
 // A key was taken away if its master granted the lock to another client before the TTL was over,
 // unless the key's own client released it or crashed, or the master was restarted, or a fault
-// changed the master's clock or memory.
+// changed the master's clock or memory, or the history says by what it went.
 //
 // If the network may duplicate requests, the duplicate of a refused SET may have been granted, so
 // only keys that were taken away are judged.
@@ -158,7 +158,7 @@ func (r *run) stillThere(set, v history.Vote) bool {
 			return false
 		}
 	}
-	return !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At)
+	return !r.toldGone(set, from, v.At+r.slack) && !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At)
 }
 
 // takenAway reports whether a master said yes to SET b although it must still have stored the key
@@ -183,11 +183,29 @@ func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 	}
 	switch {
 	case b.At > r.end-time.Second: // its release may be missing from the history
-	case r.goneIn(a.Client, from, b.At+r.slack):
+	case r.toldGone(a, from, b.At+r.slack), r.goneIn(a.Client, from, b.At+r.slack):
 	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
 	case r.stalledIn(from, b.At):
 	default:
 		return ownershipBreach{by: party{b.Client, b.Token}, vote: b, victim: &a, lost: true}, true
 	}
 	return ownershipBreach{}, false
+}
+
+// toldGone reports whether the calls or the changes in the history tell how the key of a SET may have gone, though no vote
+// does: its client released the lease by a command that nothing is known about, or the key ended, or somebody else
+// ended it. What its own client deleted without a call of release is no excuse: it gave up that command before the SET.
+func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		v := op.Value
+		switch {
+		case op.Key != set.Key || op.Time < from || v == nil:
+		case op.F == history.FRelease && op.Type == history.Invoke && op.Process == set.Client && v.Token == set.Token && op.Time <= to:
+			return true
+		case op.F == history.FChange && op.Process == set.Master && v.Command != "created" && v.Client != set.Client && changed(op) >= from && changed(op) <= to:
+			return true
+		}
+	}
+	return false
 }

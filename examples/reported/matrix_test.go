@@ -40,13 +40,17 @@ var situations = []string{"quiet", "overrun", "extended", "cut-off-holder", "res
 	"lost-replies", "no-memory", "stopped-inside", "stopped-between", "dead-holder"}
 var onRealMasters = []string{"restart-remembers", "partitions"}
 
-// trueOf are violations that a control really has, and no false alarms: while its holder is cut off or partitioned an extension
-// blocks until after the end of the lease, and a reaper that misses a sign of life frees the lock.
+// trueOf are violations that a control really has, and no false alarms: a reaper that misses a sign of life frees the lock,
+// and an extension that answers late is believed.
 var trueOf = map[string][]string{
 	"reaper":          {"L2", "L3", "L4"},
 	"extends-any":     {"L3", "L4"},
 	"read-then-write": {"L3", "L4"},
 }
+
+// blocks are the situations in which an extension of any of these locks blocks until after the end of the lease, while its
+// holder is in its critical section: L3 and L4 are really violated.
+var blocks = []string{"cut-off-holder", "partitions"}
 
 // TestControlsAreNotConvicted: of nothing that is not true of them. What cannot be known of their keys is not tested.
 func TestControlsAreNotConvicted(t *testing.T) {
@@ -58,7 +62,7 @@ func TestControlsAreNotConvicted(t *testing.T) {
 	for _, l := range locks {
 		t.Run(l.name, func(t *testing.T) {
 			for _, b := range broken(t, l.name+"-fixed", seed, only...) {
-				if !slices.Contains(trueOf[l.name], b.level) {
+				if !slices.Contains(trueOf[l.name], b.level) && !(slices.Contains(blocks, b.situation) && (b.level == "L3" || b.level == "L4")) {
 					t.Errorf("%s", b)
 				}
 			}
@@ -84,12 +88,15 @@ func TestBugsAreConvicted(t *testing.T) {
 		"script-forgotten":      {"restart-remembers", "DF", "was refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := broken(t, name, 1, want.situation)
-			if !slices.ContainsFunc(all, func(b breakage) bool {
-				return b.level == want.level && strings.Contains(b.String(), want.story)
-			}) {
-				t.Errorf("want %s, by a story with %q, of\n%s", want.level, want.story, all)
+			var all []breakage
+			for seed := uint64(1); seed <= 5; seed++ { // no schedule meets every bug: which client comes first is the scheduler's choice
+				found := broken(t, name, seed, want.situation)
+				if slices.ContainsFunc(found, func(b breakage) bool { return b.level == want.level && strings.Contains(b.String(), want.story) }) {
+					return
+				}
+				all = append(all, found...)
 			}
+			t.Errorf("want %s, by a story with %q, of\n%s", want.level, want.story, all)
 		})
 	}
 }

@@ -29,8 +29,8 @@ const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
-// have held the lock. A lock leaves a margin for the drift of clocks, in which the keys may still be there: what is late is
-// certain once the TTL has passed since the grant (keysUntil). The yes answers of a quorum of masters must also be there when the
+// have held the lock; the margin for the drift of clocks, in which the keys are still there, is no such time
+// (keysUntil). The yes answers of a quorum of masters must also be there when the
 // extension returns. A lease that its client has released cannot be extended. A run without a granted
 // extension is not judged.
 func (r *run) extension() *judgement {
@@ -81,13 +81,13 @@ func (r *run) extension() *judgement {
 	}
 }
 
-// keysUntil returns until when the keys of a grant may be there: at most the TTL after it, though its validity
-// ends before that.
+// keysUntil returns until when the keys of a grant may be there: a lock ends the validity before that, by a margin for
+// the drift of clocks (distlock, "the remaining validity"). Locks leave up to a fiftieth of the TTL.
 func (r *run) keysUntil(g history.Grant) time.Duration {
 	if g.Bent {
 		return g.Until
 	}
-	return max(g.Until, g.At+r.h.Header.TTL)
+	return g.Until + r.h.Header.TTL/50
 }
 
 // afterRelease reports whether a lease was extended by a call that its client made after it had

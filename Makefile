@@ -163,7 +163,7 @@ module-path:
 scoreboard: setup-test
 	@$(BUILD) -o lockpick ./cmd/lockpick
 	@mkdir -p dist/clients && $(GO) build -C clients/go -o ../../dist/clients/lockpick-go-clients .
-	@PATH="$$PATH:$(CURDIR)/dist/clients" ./lockpick scoreboard --reuse --markdown docs/scoreboard.md $(ARGS)
+	@PATH="$$PATH:$(CURDIR)/dist/clients" ./lockpick audit all --resume --markdown docs/scoreboard.md $(ARGS)
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick

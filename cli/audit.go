@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,21 +30,29 @@ type auditFlags struct {
 	updateBaseline, strict, asJSON  bool
 	store                           string
 	shard, out                      string
+	confirm                         audit.ConfirmOptions
 }
 
 func auditCommand() *cobra.Command {
 	var flags auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Say how safe a lock is: a fixed battery of situations, and a report card",
+		Use:   "audit [LOCK …]",
+		Short: "Say how safe a lock is: a fixed battery of situations, and a report card; several locks are compared",
 		Long: `Audit tries a lock in a fixed battery of situations: restarts that forget and that remember, power
 cuts, clocks that jump and drift, masters and clients that stop and die, partitions, lost and late
 messages, contention, odd TTLs, extensions. It prints a report card: a row for each situation, a
 column for each level. Each cell is safe, broken (with one sentence why, and a command that replays
 it), inherent (broken because an assumption is), inconclusive (with what to do), or not applicable.
 
-One of Lockpick's own locks (--lock) is tried on simulated masters, in many schedules. A lock behind
-a command (--client) is tried on redis-server processes. Broken cells keep a run with a report.
+One of Lockpick's own locks (--lock, or its name alone) is tried on simulated masters, in many schedules. A
+lock behind a command (--client, or the name of a client that comes with Lockpick) is tried on
+redis-server processes. Broken cells keep a run with a report.
+
+Several names make a scoreboard: each client is audited on redis-server processes, and what is broken is
+replayed: only what came back every time is called broken. One page compares them, with the story of
+each violation and a command that repeats it. The name all stands for all clients that come with Lockpick
+(about two hours); with --resume finished audits of the store are not repeated. The exit code is 0 then,
+whatever the scoreboard says.
 
 With --baseline FILE only what is newly broken since then fails. What is newly inconclusive is tried
 again and reported; with --strict it fails, too, with exit code 2.
@@ -52,15 +61,22 @@ The card is written as the audit goes on: an audit that was ended goes on with -
 
 Exit codes: 0 nothing is broken (with --baseline: nothing newly), 1 something is, 2 inconclusive or
 interrupted, 64 bad usage or input, 70 an error of the harness.`,
-		Example: `  lockpick audit --lock redlock                            one of Lockpick's own, simulated
+		Example: `  lockpick audit redlock                                   one of Lockpick's own, simulated
   lockpick audit --client 'python3 lock.py'                your lock, on redis-server processes
-  lockpick audit --client redis-py --budget full           a client that comes with Lockpick
+  lockpick audit redis-py --budget full                    a client that comes with Lockpick
+  lockpick audit redis-py go-redsync                       two of them, compared
   lockpick audit --lock redlock-weak-token --html card.html --markdown card.md
   lockpick audit --client ./lock --baseline audit.json --junit audit.xml     in CI
   lockpick audit --lock single --only restart-forgets,restart-remembers
   lockpick list situations                                 the battery`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runAudit(cmd, flags) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			replays := cmd.Flags().Changed("replays") || cmd.Flags().Changed("attempts")
+			if len(args) > 1 || len(args) == 1 && (args[0] == everyClient || replays) {
+				return compareLocks(cmd, args, flags)
+			}
+			return runAudit(cmd, args, flags)
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -80,13 +96,30 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	outputFlag(cmd, &flags.markdown, "markdown", "", "write the card as Markdown to this file")
 	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters one more, at most 4)")
 	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
+	f.IntVar(&flags.confirm.Times, "replays", 3, "of a scoreboard: how often in a row what is broken has to come back")
+	f.IntVar(&flags.confirm.Attempts, "attempts", 5, "of a scoreboard: runs of each replay, at most")
 	shardFlags(cmd, &flags.shard, &flags.out, "situations")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
 	return cmd
 }
 
-func runAudit(cmd *cobra.Command, flags auditFlags) error {
+func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
+	if len(args) == 1 {
+		if cmd.Flags().Changed("lock") || cmd.Flags().Changed("client") {
+			return usageError{fmt.Errorf("%s: name the lock once: as an argument, or with --lock or --client", args[0])}
+		}
+		if _, own := workload.LockNamed(args[0]); own {
+			flags.Lock = args[0]
+		} else if all := scoreboardNames(); slices.Contains(all, args[0]) {
+			flags.Client = args
+		} else {
+			return flagProblem(scenario.UnknownValue("lock", args[0], slices.Concat(workload.CorrectNames(), all)))
+		}
+	}
+	if cmd.Flags().Changed("replays") || cmd.Flags().Changed("attempts") {
+		return usageError{errors.New("--replays and --attempts are about a scoreboard: name the locks as arguments")}
+	}
 	if flags.updateBaseline && flags.baseline == "" {
 		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}
 	}

@@ -8,7 +8,6 @@ import (
 	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/checker"
-	"lockpick/search/exhaust"
 	"lockpick/workload"
 )
 
@@ -33,15 +32,12 @@ func complete(root *cobra.Command) {
 			if cmd.Flags().Lookup(name) == nil {
 				continue
 			}
-			if name == "faults" && cmd.Name() == "exhaust" {
-				values = append([]string{"none"}, exhaust.Faults...)
-			}
 			_ = cmd.RegisterFlagCompletionFunc(name, listOf(values)) // fails only if the flag has a function already
 		}
 		switch cmd.Name() {
 		case "audit":
 			_ = cmd.RegisterFlagCompletionFunc("only", listOf(situations))
-		case "check", "report", "replay", "shrink", "export":
+		case "check", "show", "replay", "shrink":
 			cmd.ValidArgsFunction = runsAndFiles
 		case "diff":
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -33,7 +33,7 @@ type machine interface {
 }
 
 func doctorCommand() *cobra.Command {
-	var clean bool
+	var clean, image bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can run, and what to install for more",
@@ -41,10 +41,14 @@ func doctorCommand() *cobra.Command {
 changes nothing; with --clean it removes those leftovers. The simulator runs on every machine, so
 doctor exits with 0 also where no Redis can be started.`,
 		Example: `  lockpick doctor
-  lockpick doctor --clean      also remove what killed harnesses left behind`,
+  lockpick doctor --clean      also remove what killed harnesses left behind
+  lockpick doctor --make-image make sure that there is a Docker image to run masters from`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
+			if image {
+				return makeImage(ctx)
+			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			here.doctor(ctx, w)
 			failed := leftovers(ctx, w, clean)
@@ -53,6 +57,7 @@ doctor exits with 0 also where no Redis can be started.`,
 			return errors.Join(w.Flush(), failed)
 		},
 	}
+	cmd.Flags().BoolVar(&image, "make-image", false, "print the image that the docker driver will use: the official one if it is local or a registry answers, else one that is built from this machine's redis-server")
 	cmd.Flags().BoolVar(&clean, "clean", false, "remove what killed harnesses of this user left behind: containers, servers, data")
 	return cmd
 }
@@ -80,22 +85,20 @@ func leftovers(ctx context.Context, w io.Writer, clean bool) error {
 	return err
 }
 
+// makeImage makes sure that there is a Docker image, and prints its name.
+func makeImage(ctx context.Context) error {
+	ref, why, err := here.image(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, why)
+	fmt.Println(ref)
+	return nil
+}
+
 func imageCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "image",
-		Short: "Make sure that there is a Docker image to run masters from",
-		Long: `Image prints the image that the docker driver will use: the official Redis image if it is
-local or a registry answers, else one that it builds from this machine's redis-server.`,
-		Example: "  lockpick image",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ref, why, err := here.image(cmd.Context())
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(os.Stderr, why)
-			fmt.Println(ref)
-			return nil
-		},
+		Use: "image", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return makeImage(cmd.Context()) },
 	}
 }

@@ -36,7 +36,7 @@ func TestAnInterruptWhileALongHistoryIsRead(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"check", path}, {"report", dir}, {"report", path, "--story"}, {"export", path, "--as", "mermaid"}} {
+	for _, args := range [][]string{{"check", path}, {"show", dir}, {"show", path, "--story"}, {"show", path, "--as", "mermaid"}} {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		var said bytes.Buffer
 		cmd.Stderr, cmd.Stdout = &said, &said

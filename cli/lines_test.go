@@ -50,7 +50,7 @@ func TestAHugeLineIsRefused(t *testing.T) {
 	if err := os.Truncate(path, 1<<40); err != nil { // sparse: a line of a terabyte
 		t.Skip("the file system has no file of this size: ", err)
 	}
-	for _, command := range [][]string{{"report", path, "--lines", "0"}, {"check", path}, {"report", path, "--story"}} {
+	for _, command := range [][]string{{"show", path, "--lines", "0"}, {"check", path}, {"show", path, "--story"}} {
 		_, stderr, code := lockpick(t, t.TempDir(), command...)
 		if code != exitUsage || !strings.Contains(stderr, "longer than 16 MiB") || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %s", command, code, stderr)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,7 +49,7 @@ func (f *logFlags) add(cmd *cobra.Command) {
 		strings.Join(logs.EventKinds(logs.JSONL), ", ")+"; of otlp: "+strings.Join(logs.EventKinds(logs.OTLP), ", "))
 	fs.StringArrayVar(&f.clockError, "clock-error", nil, "how far a host's clock may be off, as in 50ms, or host-a=20ms for one host (again for each): holds are shortened by it, so that clocks convict nobody")
 	fs.StringVar(&f.callTime, "call-time", "", "the longest that an acquire or a release takes, where the log has only its return")
-	fs.StringVar(&f.ttl, "ttl", "", "TTL of leases whose lines say nothing of it, or none if leases do not end by themselves")
+	fs.Var((*durationOrNone)(&f.ttl), "ttl", "TTL of leases whose lines say nothing of it, or none if leases do not end by themselves")
 	fs.StringVar(&f.timeUnit, "time-unit", "", "unit of times that are numbers: s, ms, us or ns (default: by their magnitude)")
 	fs.StringVar(&f.ttlUnit, "ttl-unit", "", "unit of TTLs that are numbers: s or ms")
 	fs.StringVar(&f.zone, "zone", "", "time zone of times that name none, as in UTC or Europe/Berlin")
@@ -212,12 +211,15 @@ func checkMonitor(ctx context.Context, files []string, levels []string, out outp
 	if others > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s are no commands and were left out", search.Counted(others, "line", "lines")))
 	}
-	return lintOutcome(os.Stdout, &r, out.json)
+	return lintOutcome(out.to, &r, out.json)
 }
 
 // checkLogs judges logs of a lock that Lockpick did not run.
 func checkLogs(ctx context.Context, f *logFlags, files []string, store campaign.Store, levels []string, out output) error {
 	if f.format == formatMonitor {
+		if out.junit != "" {
+			return usageError{errors.New("--junit is about verdicts: --format monitor has findings")}
+		}
 		return checkMonitor(ctx, files, levels, out)
 	}
 	defer judge.CollectMore(logHeap)()
@@ -265,3 +267,10 @@ func onlyWithFormat(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// durationOrNone is the value of a flag that takes a duration, or none. It is checked when it is used.
+type durationOrNone string
+
+func (d *durationOrNone) String() string        { return string(*d) }
+func (d *durationOrNone) Set(text string) error { *d = durationOrNone(text); return nil }
+func (d *durationOrNone) Type() string          { return "duration" }

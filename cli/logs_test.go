@@ -107,7 +107,7 @@ func TestCheckLogs(t *testing.T) {
 	}
 
 	// What was kept is told like a run. By itself it proves violations only.
-	story, _, code := lockpick(t, dir, "report", "latest", "--story")
+	story, _, code := lockpick(t, dir, "show", "latest", "--story")
 	if code != 0 {
 		t.Errorf("report --story: exit %d\n%s", code, story)
 	}

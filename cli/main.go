@@ -17,6 +17,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	_ "lockpick/internal/realdrivers" // registers the drivers docker and process
+	"lockpick/internal/spelling"
 	"lockpick/reports"
 )
 
@@ -165,7 +166,7 @@ harness.`,
   lockpick run --faults client-pause --fencing             what fencing tokens prevent
   lockpick run scenario.yaml --json                        a scenario, for scripts
   lockpick audit --client 'python3 lock.py'                how safe is my lock? a report card
-  lockpick explore --faults kill,partition                 search by simulation, shrink what is found
+  lockpick search --faults kill,partition                  search by simulation, shrink what is found
   lockpick replay latest --driver process                  re-enact it on real masters
   lockpick check latest                                    judge a recorded run again
   lockpick doctor                                          what this machine can do`,
@@ -174,16 +175,51 @@ harness.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
-	})
-	root.AddCommand(runCommand(), auditCommand(), scoreboardCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), whyCommand(), checkCommand(), watchCommand(), riskCommand(), reportCommand(), exportCommand(), diffCommand(), serveCommand(), pruneCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
+	setHelp(root)
+	cobra.EnableCommandSorting = false // the order of a group is that of use
+	root.AddGroup(groups...)
+	root.AddCommand(under("test", runCommand(), auditCommand(), claimsCommand(), searchCommand())...)
+	root.AddCommand(under("explain", showCommand(), whyCommand(), shrinkCommand(), replayCommand(), diffCommand())...)
+	root.AddCommand(under("operate", checkCommand(), watchCommand(), riskCommand())...)
+	root.AddCommand(under("tools", serveCommand(), listCommand(), pruneCommand(), doctorCommand(), clientCommand(), mergeCommand())...)
+	root.AddCommand(oldCommands()...)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommandGroupID("tools")
+	info, _ := debug.ReadBuildInfo()
+	root.Version = buildOf(info).String()
+	root.SetVersionTemplate("{{println .Version}}")
 	complete(root)
 	for _, c := range root.Commands() {
 		c.Args, c.PreRunE = asUsage(c.Args), clearStdout
+		showAllHelp(c)
 	}
-	root.Args = asUsage(root.Args)
+	root.Args = asUsage(func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, c := range root.Commands() {
+			names = append(names, c.Name())
+		}
+		if like := spelling.Nearest(args[0], names); like != "" {
+			return fmt.Errorf("there is no command %s: did you mean %s?", args[0], like)
+		}
+		return fmt.Errorf("there is no command %s", args[0])
+	})
 	return root
+}
+
+// oldCommands are hidden: the names of commands before they were united, for one release.
+func oldCommands() []*cobra.Command {
+	exhaust, scoreboard := searchCommand(), auditCommand()
+	_ = exhaust.Flags().Set("exhaustive", "true") // fails only if there is no such flag
+	run := scoreboard.RunE
+	scoreboard.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd, []string{everyClient}) }
+	return []*cobra.Command{
+		oldName(searchCommand(), "explore", "search"), oldName(exhaust, "exhaust", "search --exhaustive"),
+		oldName(showCommand(), "report", "show"), oldName(showCommand(), "export", "show --as"),
+		oldName(scoreboard, "scoreboard", "audit "+everyClient), oldName(imageCommand(), "image", "doctor --make-image"), oldName(versionCommand(), "version", "--version"),
+	}
 }
 
 // one requires exactly one argument; if it is missing, the error lists what the command takes. allowed, if

@@ -140,7 +140,7 @@ func TestRunCheckReport(t *testing.T) {
 			if err := os.Remove(report); err != nil {
 				t.Fatal(err)
 			}
-			if _, stderr, code = lockpick(t, dir, "report", got.Run); code != exitHolds {
+			if _, stderr, code = lockpick(t, dir, "show", got.Run); code != exitHolds {
 				t.Errorf("report: exit %d\n%s", code, stderr)
 			}
 			if _, err := os.Stat(report); err != nil {

@@ -44,17 +44,17 @@ func TestOddFilesInAStore(t *testing.T) {
 			if err := c.make(path); err != nil {
 				t.Fatal(err)
 			}
-			for _, args := range [][]string{{"list", "runs"}, {"prune", "--older-than", "1h"}, {"check", odd}, {"report", odd}} {
+			for _, args := range [][]string{{"list", "runs"}, {"prune", "--older-than", "1h"}, {"check", odd}, {"show", odd}} {
 				if c.kind == "sparse" && file == "history.jsonl" && args[0] != "list" && args[0] != "prune" {
 					continue // a history has no bound: it is read line by line
 				}
 				var stdout, stderr string
 				var code int
 				waittest.Returns(strings.Join(args, " "), func() { stdout, stderr, code = lockpick(t, dir, args...) })
-				if strings.Contains(stderr, "goroutine ") || args[0] != "check" && args[0] != "report" && code != exitHolds {
+				if strings.Contains(stderr, "goroutine ") || args[0] != "check" && args[0] != "show" && code != exitHolds {
 					t.Errorf("%s is a %s: %v: exit %d\n%s", file, c.kind, args, code, stderr)
 				}
-				if args[0] == "report" {
+				if args[0] == "show" {
 					stdout = "" // the path that the user typed
 				}
 				if strings.Contains(stdout+stderr, "\x1b[31m") {

@@ -167,7 +167,7 @@ func TestReportsFollowNoLinkOfAStore(t *testing.T) {
 		}
 	}
 	lockpick(t, dir, "why", "latest", "--points", "2", "--branches", "5", "--minimize", "0")
-	lockpick(t, dir, "report", "latest")
+	lockpick(t, dir, "show", "latest")
 	if got, err := os.ReadFile(mine); err != nil || string(got) != "mine" {
 		t.Errorf("the user's file contains %.100q, %v", got, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"lockpick/workload"
 )
 
-// Main runs the program lockpick with the caller's locks in addition to the built-in ones: run, explore,
+// Main runs the program lockpick with the caller's locks in addition to the built-in ones: run, search,
 // shrink, replay and claims accept them by their names. It exits the process, so it does not return.
 //
 //	func main() { cli.Main(locktest.Kind("mylock", "SET NX on every master", newLock)) }

@@ -33,13 +33,13 @@ with their sizes, and deletes them with --yes. It never deletes a run that may b
 --labelled says so, what somebody gave a label (lockpick serve --write).`,
 		Example: `  lockpick prune --older-than 30d                        what is older than 30 days
   lockpick prune --larger-than 100MB --verdict holds     large, and nothing was found
-  lockpick prune --keep 20 --yes                         delete all but the newest 20`,
+  lockpick prune --keep-newest 20 --yes                  delete all but the newest 20`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				store.Dir = args[0]
 			}
-			if older == "" && larger == "" && len(verdicts) == 0 && !cmd.Flags().Changed("keep") {
+			if older == "" && larger == "" && len(verdicts) == 0 && !cmd.Flags().Changed("keep-newest") {
 				return usageError{errors.New("which runs? Give --older-than, --larger-than, --verdict or --keep")}
 			}
 			var err error
@@ -67,7 +67,7 @@ with their sizes, and deletes them with --yes. It never deletes a run that may b
 	cmd.Flags().StringVar(&older, "older-than", "", "only what began longer ago: 12h, 30d")
 	cmd.Flags().StringVar(&larger, "larger-than", "", "only what takes more space: 500kB, 100MB")
 	cmd.Flags().StringSliceVar(&verdicts, "verdict", nil, "only runs with this verdict: violated, holds, unknown, inconclusive")
-	cmd.Flags().IntVar(&rule.Keep, "keep", 0, "keep so many of the newest")
+	cmd.Flags().IntVar(&rule.Keep, "keep-newest", 0, "keep so many of the newest")
 	cmd.Flags().BoolVar(&rule.Labelled, "labelled", false, "also what has a label")
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete them")
 	return cmd

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/docker/go-units"
@@ -72,6 +70,7 @@ with examples in five languages: docs/logging.md.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			out.to = cmd.OutOrStdout()
 			if ofLogs.format != "" {
 				return checkLogs(cmd.Context(), &ofLogs, args, campaign.Store{Dir: store}, levels, out)
 			}
@@ -105,95 +104,6 @@ with examples in five languages: docs/logging.md.`,
 	return cmd
 }
 
-func reportCommand() *cobra.Command {
-	var store string
-	var tells bool
-	var number int
-	var lines []int
-	cmd := &cobra.Command{
-		Use:   "report RUN",
-		Short: "Write a run's HTML report again, or print the story of a violation, or lines of the history",
-		Long: `Report writes the HTML report of a run again. With --story it prints a violation in the
-terminal: step by step, and as a diagram with a column for each client and
-master that took part. With --lines it prints lines of the history as they were recorded, by
-the index that reports give, with the lines around them, as grep -n does. For a story and
-for lines RUN may also be a history file.`,
-		Example: `  lockpick report latest
-  lockpick report latest --story
-  lockpick report latest --story --violation 3      the third in order of time
-  lockpick report latest --lines 18,64              these lines of the history, and 10 around each`,
-		Args: one("one run: its folder, its name in the store, or latest"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if tells && lines != nil {
-				return usageError{errors.New("--story and --lines exclude each other")}
-			}
-			if lines != nil {
-				path, err := historyOf(campaign.Store{Dir: store}, args[0])
-				if err != nil {
-					return err
-				}
-				return printLines(os.Stdout, path, lines)
-			}
-			if tells {
-				path, err := historyOf(campaign.Store{Dir: store}, args[0])
-				if err != nil {
-					return err
-				}
-				return reportStory(cmd.Context(), path, number)
-			}
-			if number != 0 {
-				return usageError{errors.New("--violation is about stories: add --story")}
-			}
-			dir, err := campaign.Store{Dir: store}.Find(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			h, r, err := judge.Interruptible(cmd.Context(), func() (*history.History, *judge.Result, error) {
-				return judge.ForReport(filepath.Join(dir, judge.HistoryFile))
-			})
-			if err != nil {
-				return orUsage(err)
-			}
-			if before, err := judge.ReadResult(dir); err == nil {
-				r.Notes = before.Notes // they also state whether the run was interrupted
-			}
-			if err := writeReport(dir, h, r); err != nil {
-				return err
-			}
-			fmt.Println(r.Report)
-			return nil
-		},
-	}
-	storeFlag(cmd, &store)
-	cmd.Flags().BoolVar(&tells, "story", false, "print a violation step by step, with a diagram, instead of writing the report")
-	cmd.Flags().IntVar(&number, "violation", 0, "which violation, in order of time (default: the one that the report explains)")
-	cmd.Flags().IntSliceVar(&lines, "lines", nil, "print the lines of the history with these indices and "+strconv.Itoa(linesAround)+" around each, instead of writing the report")
-	return cmd
-}
-
-// reportStory prints the story of a violation and its diagram.
-func reportStory(ctx context.Context, path string, number int) error {
-	_, r, err := judge.Interruptible(ctx, func() (*history.Packed, *judge.Result, error) { return judge.PackedFile(path) })
-	if err != nil {
-		return orUsage(err)
-	}
-	v, all := reports.Violation(r, number)
-	switch {
-	case all == 0:
-		fmt.Println("Nothing was violated: there is no story to tell.")
-		return nil
-	case v == nil:
-		return usageError{fmt.Errorf("--violation %d: the report lists %d violations, from 1 to %d", number, all, all)}
-	}
-	width, _ := terminal()
-	opt := reports.StoryOptions{Width: width}
-	if err := reports.Story(os.Stdout, v, opt); err != nil {
-		return err
-	}
-	fmt.Println()
-	return reports.SpaceTime(os.Stdout, v, opt)
-}
-
 // historyOf returns the path of the history that an argument names: a file, or a run.
 func historyOf(store campaign.Store, name string) (string, error) {
 	if found, err := history.Find(name); err == nil {
@@ -219,14 +129,17 @@ func orUsage(err error) error {
 
 func listCommand() *cobra.Command {
 	var store string
-	var markdown bool
+	var as string
 	cmd := &cobra.Command{
 		Use:       "list runs|locks|clients|faults|fields|claims|situations",
-		Short:     "List the runs in the store, the locks under test, clients in other languages, the faults, the fields of a scenario, the claims, or the situations of an audit",
-		Example:   "  lockpick list faults\n  lockpick list claims --markdown > docs/claims.md",
+		Short:     "List runs, locks, clients, faults, fields of a scenario, claims, or situations of an audit",
+		Example:   "  lockpick list faults\n  lockpick list claims --as markdown > docs/claims.md",
 		ValidArgs: []string{"runs", "locks", "clients", "faults", "fields", "claims", "situations"},
 		Args:      one("runs, locks, clients, faults, fields, claims or situations", "runs", "locks", "clients", "faults", "fields", "claims", "situations"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if as != "" && (as != "markdown" || args[0] != "claims") {
+				return usageError{fmt.Errorf("--as %s: only claims have another format, markdown", as)}
+			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			switch args[0] {
 			case "locks":
@@ -248,7 +161,7 @@ func listCommand() *cobra.Command {
 			case "fields":
 				listFields(w)
 			case "claims":
-				if markdown {
+				if as == "markdown" {
 					return reports.ClaimsMarkdown(os.Stdout, claims.Catalogue())
 				}
 				for _, c := range claims.Catalogue() {
@@ -265,7 +178,7 @@ func listCommand() *cobra.Command {
 		},
 	}
 	storeFlag(cmd, &store)
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "with claims: print a Markdown page with cases and verdicts")
+	cmd.Flags().StringVar(&as, "as", "", "of claims: markdown, a page with cases and verdicts")
 	return cmd
 }
 

@@ -107,7 +107,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 		err = reports.ReplayedJSON(os.Stdout, out)
 	} else {
 		if out.First != nil {
-			if err := (output{}).print(told, out.First); err != nil {
+			if err := (output{to: os.Stdout}).print(told, out.First); err != nil {
 				return err
 			}
 			fmt.Println()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 // riskFlags holds the flags of lockpick risk.
 type riskFlags struct {
 	risk.Options
-	values   map[string]*string
+	values   map[string]*setupFlag
 	noWhatIf bool
 	asJSON   bool
 	html     string
@@ -30,7 +31,7 @@ type riskFlags struct {
 }
 
 func riskCommand() *cobra.Command {
-	flags := riskFlags{values: map[string]*string{}}
+	flags := riskFlags{values: map[string]*setupFlag{}}
 	cmd := &cobra.Command{
 		Use:   "risk [FILE]",
 		Short: "Estimate how often a lock fails in a year of production",
@@ -60,7 +61,9 @@ Exit codes: 0 done, 2 interrupted, 64 bad usage or input, 70 an error of the har
 	f.SortFlags = false
 	for _, field := range risk.Fields {
 		name := strings.ReplaceAll(field.Name, "_", "-")
-		flags.values[field.Name] = f.String(name, field.Default, strings.ReplaceAll(field.Means, "`", "")) // pflag takes a quoted word for the flag's type
+		v := &setupFlag{field: field.Name, text: field.Default}
+		flags.values[field.Name] = v
+		f.Var(v, name, strings.ReplaceAll(field.Means, "`", "")) // pflag takes a quoted word for the flag's type
 		if field.Default == "false" {
 			f.Lookup(name).NoOptDefVal = "true"
 		}
@@ -74,6 +77,29 @@ Exit codes: 0 done, 2 interrupted, 64 bad usage or input, 70 an error of the har
 	return cmd
 }
 
+// setupFlag is the value of a flag that gives a field of a risk.Setup.
+type setupFlag struct{ field, text string }
+
+func (v *setupFlag) String() string { return v.text }
+
+func (v *setupFlag) Set(text string) error {
+	v.text = text
+	return new(risk.Setup).Set(v.field, text)
+}
+
+// Type returns the name that other flags have for the type of the field: a number, a duration. What may also be a range is
+// a string.
+func (v *setupFlag) Type() string {
+	of := reflect.TypeFor[risk.Setup]()
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name == v.field && f.Type.Kind() != reflect.Struct {
+			return strings.ToLower(f.Type.Name())
+		}
+	}
+	return "string"
+}
+
 func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 	flags.Setup = risk.Defaults()
 	var err error
@@ -84,7 +110,7 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 	}
 	for _, field := range risk.Fields {
 		if name := strings.ReplaceAll(field.Name, "_", "-"); cmd.Flags().Changed(name) {
-			if err := flags.Setup.Set(field.Name, *flags.values[field.Name]); err != nil {
+			if err := flags.Setup.Set(field.Name, flags.values[field.Name].text); err != nil {
 				return flagProblem(err)
 			}
 		}

@@ -51,6 +51,7 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
 			if err := programs.ask(cmd.Context(), strings.Join(args, ""), campaign.Programs(&s)); err != nil {
 				return err
 			}
+			out.to = cmd.OutOrStdout()
 			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, &programs, out)
 		},
 	}
@@ -106,22 +107,33 @@ func writeReport(dir string, h *history.History, r *judge.Result) error {
 	return writeStored(filepath.Join(dir, judge.ReportFile), func(w io.Writer, _ string) error { return reports.HTML(w, h, r, why) })
 }
 
-// output holds the flags that select how a result is printed.
-type output struct{ json, verbose bool }
+// output holds the flags that select how a result is printed, and where; to is set when the command runs.
+type output struct {
+	json, verbose bool
+	junit         string
+	to            io.Writer
+}
 
 // flags adds the flags of a command that prints a result.
 func (o *output) flags(cmd *cobra.Command) {
 	jsonFlag(cmd, &o.json)
+	outputFlag(cmd, &o.junit, "junit", "", "write JUnit XML to this file, for CI")
 	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "also say what each verdict rests on, and why properties were not tested")
 }
 
 func (o output) print(h *history.History, r *judge.Result) error {
+	if o.junit != "" {
+		format, _ := reports.ExportFormatNamed("junit")
+		if err := writeOutput(o.junit, func(w io.Writer, _ string) error { return format.Write(w, &reports.Export{History: h, Result: r}) }); err != nil {
+			return err
+		}
+	}
 	if o.json {
-		return reports.JSON(os.Stdout, r)
+		return reports.JSON(o.to, r)
 	}
 	opt := terminalOptions()
 	opt.Verbose = o.verbose
-	return reports.Terminal(os.Stdout, h, r, opt)
+	return reports.Terminal(o.to, h, r, opt)
 }
 
 func terminalOptions() reports.TerminalOptions {

@@ -35,6 +35,7 @@ func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
 		}
 		addFlag(cmd.Flags(), f.Of(&x.given), f.FlagName(), f.Usage())
 	}
+	sectionsOf(cmd, x.fields)
 }
 
 // addFlag adds a flag that sets a variable. The variable's current value is the default.

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"lockpick/audit"
 	"lockpick/campaign"
@@ -20,10 +20,15 @@ import (
 	"lockpick/reports"
 )
 
-// scoreboardFlags holds the flags of lockpick scoreboard.
+// everyClient is the name of all clients that come with Lockpick.
+const everyClient = "all"
+
+// onScoreboard are the flags of an audit that a scoreboard has, too.
+var onScoreboard = []string{"budget", "only", "seed", "workers", "resume", "replays", "attempts", "markdown", "html", "store", "json"}
+
+// scoreboardFlags holds what a scoreboard is made of, and where it goes.
 type scoreboardFlags struct {
 	audit.ScoreboardOptions
-	only                  []string
 	html, markdown, store string
 	asJSON                bool
 }
@@ -34,43 +39,23 @@ var ownOnScoreboard = audit.Entrant{
 	Promise: "One valid lease for a key at a time, as long as masters do not forget what they granted and clocks run at nearly the same rate.", Source: "docs/guide.md",
 }
 
-func scoreboardCommand() *cobra.Command {
-	flags := scoreboardFlags{}
-	cmd := &cobra.Command{
-		Use:   "scoreboard",
-		Short: "Audit the clients that come with Lockpick, and compare them",
-		Long: `Scoreboard audits each client that comes with Lockpick (lockpick list clients), and Lockpick's own
-redlock, on redis-server processes. It replays what is broken: only what came back every time is called
-broken. It writes one page that compares them, by level and by situation, with the story of each
-violation and a command that repeats it.
-
-All of them take about two hours. With --reuse, finished audits of the store are not repeated, so that
-an interrupted scoreboard goes on where it was. Clients whose library is not installed are named.
-
-Exit codes: 0 it was made, whatever it says, 2 interrupted, 64 bad usage, 70 an error of the harness.`,
-		Example: `  lockpick scoreboard                                      all of them
-  lockpick scoreboard --client redis-py,go-redsync         these two
-  lockpick scoreboard --reuse --markdown scoreboard.md     go on, and write Markdown too
-  lockpick scoreboard --only quiet,cut-off-holder          two situations of the battery`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runScoreboard(cmd, flags) },
+// compareLocks makes the scoreboard of some locks.
+func compareLocks(cmd *cobra.Command, names []string, a auditFlags) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(onScoreboard, f.Name) {
+			err = usageError{fmt.Errorf("--%s is about one lock: a scoreboard has none", f.Name)}
+		}
+	})
+	if err != nil {
+		return err
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	names := scoreboardNames()
-	f.StringSliceVar(&flags.only, "client", nil, "which: "+strings.Join(names, ", ")+" (default: all)")
-	f.StringVar(&flags.Audit.Budget, "budget", audit.Quick, "how much to try: "+strings.Join(audit.Budgets, ", "))
-	f.StringSliceVar(&flags.Audit.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
-	f.Uint64Var(&flags.Audit.Seed, "seed", 1, "seed of all random choices")
-	f.IntVar(&flags.Audit.Workers, "workers", 0, "runs at a time (default: one more than processors, at most 4)")
-	f.IntVar(&flags.Confirm.Times, "replays", 3, "how often in a row what is broken has to come back")
-	f.IntVar(&flags.Confirm.Attempts, "attempts", 5, "runs of each replay, at most")
-	f.BoolVar(&flags.Reuse, "reuse", false, "take finished audits of the store instead of new ones")
-	outputFlag(cmd, &flags.markdown, "markdown", "", "write Markdown to this file")
-	outputFlag(cmd, &flags.html, "html", "", "write the page to this file too")
-	storeFlag(cmd, &flags.store)
-	jsonFlag(cmd, &flags.asJSON)
-	return cmd
+	flags := scoreboardFlags{html: a.html, markdown: a.markdown, store: a.store, asJSON: a.asJSON}
+	flags.Audit.Budget, flags.Audit.Only, flags.Audit.Seed, flags.Audit.Workers = a.Budget, a.Only, a.Seed, a.Workers
+	flags.Confirm.Times, flags.Confirm.Attempts, flags.Reuse = a.confirm.Times, a.confirm.Attempts, a.Resume
+	if slices.Equal(names, []string{everyClient}) {
+		names = nil
+	}
+	return runScoreboard(cmd, names, flags)
 }
 
 func scoreboardNames() []string {
@@ -87,7 +72,7 @@ func entrants(only []string) ([]audit.Entrant, error) {
 	names := scoreboardNames()
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return nil, flagProblem(scenario.UnknownValue("client", name, names))
+			return nil, flagProblem(scenario.UnknownValue("lock", name, append(names, everyClient)))
 		}
 	}
 	var all []audit.Entrant
@@ -119,12 +104,12 @@ func statements() (all []audit.Statement) {
 	return all
 }
 
-func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
+func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) error {
 	if flags.Confirm.Times < 1 || flags.Confirm.Attempts < 1 {
 		return usageError{errors.New("--replays and --attempts are at least 1")}
 	}
 	var err error
-	if flags.Entrants, err = entrants(flags.only); err != nil {
+	if flags.Entrants, err = entrants(only); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -199,7 +184,7 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 		fmt.Fprintf(out, "The page with all stories: %s\n", page)
 	}
 	if b.Interrupted {
-		return undecidedError{Verdict: checker.Unknown, Why: fmt.Sprintf("interrupted after %d of %d locks: lockpick scoreboard --reuse goes on", len(b.Entries), len(flags.Entrants))}
+		return undecidedError{Verdict: checker.Unknown, Why: fmt.Sprintf("interrupted after %d of %d locks: lockpick audit all --resume goes on", len(b.Entries), len(flags.Entrants))}
 	}
 	return nil
 }

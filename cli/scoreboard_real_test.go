@@ -29,7 +29,7 @@ func TestScoreboard(t *testing.T) {
 		}
 		Page string
 	}
-	args := []string{"scoreboard", "--client", "redlock", "--only", "overrun", "--reuse", "--json", "--markdown", "board.md"}
+	args := []string{"audit", "redlock", "--replays", "3", "--only", "overrun", "--resume", "--json", "--markdown", "board.md"}
 	folder := ""
 	for range 2 {
 		stdout, stderr, code := lockpick(t, dir, args...)

@@ -39,12 +39,16 @@ func TestDocumentedScoreboardHasTheStatements(t *testing.T) {
 // TestScoreboardBadInput: what is wrong is said, with what to write instead.
 func TestScoreboardBadInput(t *testing.T) {
 	for want, args := range map[string][]string{
-		`"nobody" is unknown: use one of redlock, redis-py`: {"--client", "nobody"},
-		"--replays and --attempts are at least 1":           {"--replays", "0"},
-		`--only: "loud" is unknown`:                         {"--only", "loud", "--client", "redlock"},
-		`--budget: "huge" is unknown`:                       {"--budget", "huge", "--client", "redlock"},
+		`"nobody" is unknown: use one of redlock, redis-py`: {"nobody", "redlock"},
+		"--replays and --attempts are at least 1":           {"all", "--replays", "0"},
+		`--only: "loud" is unknown`:                         {"--only", "loud", "redlock", "redis-py"},
+		"--baseline is about one lock":                      {"all", "--baseline", "b.json"},
+		"about a scoreboard: name the locks":                {"--replays", "2"},
+		"name the lock once":                                {"redlock", "--lock", "single"},
+		`"redis-p" is unknown (did you mean "redis-py"?)`:   {"redis-p"},
+		`--budget: "huge" is unknown`:                       {"--budget", "huge", "redlock", "redis-py"},
 	} {
-		if _, stderr, code := lockpick(t, t.TempDir(), append([]string{"scoreboard"}, args...)...); code != exitUsage || !strings.Contains(stderr, want) {
+		if _, stderr, code := lockpick(t, t.TempDir(), append([]string{"audit"}, args...)...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d\n%s", args, code, stderr)
 		}
 	}

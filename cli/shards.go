@@ -286,8 +286,8 @@ func mergeCommand() *cobra.Command {
 	var catalogues []string
 	cmd := &cobra.Command{
 		Use:   "merge PART.json ...",
-		Short: "Unite what the shards of explore, claims or audit found",
-		Long: `Merge reads the files that explore, claims or audit --shard … --out wrote, or that merge
+		Short: "Unite what the shards of search, claims or audit found",
+		Long: `Merge reads the files that search, claims or audit --shard … --out wrote, or that merge
 itself wrote, and judges them as if one machine had done it all: the counts and bounds are those of the
 whole. The order of the files does not matter, and a shard that occurs twice counts once. Of an
 exploration distinct violations are united; the counterexample of each is shrunk and kept as a run in

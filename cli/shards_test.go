@@ -35,13 +35,13 @@ func foundBy(t *testing.T, stdout string) string {
 // halfway and starts it again, and merges what they found: it is what one process finds.
 func TestShardsOfAJobArrayAreTheWhole(t *testing.T) {
 	dir := t.TempDir()
-	stdout, _, code := lockpick(t, dir, append([]string{"explore", "--collect", "--no-shrink", "--json"}, wholeExploration...)...)
+	stdout, _, code := lockpick(t, dir, append([]string{"search", "--collect", "--no-shrink", "--json"}, wholeExploration...)...)
 	if code != exitViolated {
 		t.Fatalf("exit %d", code)
 	}
 	want := foundBy(t, stdout)
 	job := func(index int) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"explore", "--workers", "1", "--out", fmt.Sprintf("part-%d.json", index)}, wholeExploration...)...)
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"search", "--workers", "1", "--out", fmt.Sprintf("part-%d.json", index)}, wholeExploration...)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), fmt.Sprintf("JOB_COMPLETION_INDEX=%d", index), "LOCKPICK_SHARDS=3")
 		return cmd
 	}

@@ -59,8 +59,8 @@ var victims = []victim{
 	victim{name: "run, simulated", takes: 2 * time.Second}.run("sim", "--faults", "kill,pause", "--time-limit", "30m"),
 	{"audit", []string{"audit", "--lock", "redlock", "--driver", "process", "--only", "paused-masters"}, 12 * time.Second},
 	{"claims", []string{"claims", "--only", "30,31", "--driver", "process"}, 8 * time.Second},
-	{"explore", []string{"explore", "--lock", "redlock-plain-del", "--time-limit", "5s"}, 5 * time.Second},
-	{"exhaust", []string{"exhaust", "--time-limit", "4s"}, 4 * time.Second},
+	{"search", []string{"explore", "--lock", "redlock-plain-del", "--time-limit", "5s"}, 5 * time.Second},
+	{"exhaustive", []string{"search", "--exhaustive", "--time-limit", "4s"}, 4 * time.Second},
 	{"audit of a client", []string{"audit", "--client", "redis-py", "--only", "quiet"}, 4 * time.Second},
 	{"serve", []string{"serve", "--listen", "127.0.0.1:0"}, 2 * time.Second},
 }

@@ -61,7 +61,7 @@ func TestAsAnotherUser(t *testing.T) {
 		{"processes", "32m", []string{"run", "--driver", "process", "--persistence", "always", "--time-limit", "2s", "--faults", "kill,powercut,slow-fsync"}, []int{exitHolds, exitUndecided}, "faults that took effect"},
 		{"any driver", "32m", []string{"run", "--time-limit", "2s", "--persistence", "always"}, []int{exitHolds, exitUndecided}, "driver process: redis-server"},
 		{"Docker", "32m", []string{"run", "--driver", "docker"}, []int{exitHarness}, "permission denied; join the group of that socket (docker), or run as root"},
-		{"simulator", "1m", []string{"explore", "--lock", "redlock-plain-del", "--time-limit", "1s"}, []int{exitHolds, exitViolated}, "leases granted"},
+		{"simulator", "1m", []string{"search", "--lock", "redlock-plain-del", "--time-limit", "1s"}, []int{exitHolds, exitViolated}, "leases granted"},
 		{"no room", "1m", []string{"run", "--driver", "process", "--time-limit", "2s"}, []int{exitHarness}, "no space left on device"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -63,8 +63,8 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version, the commit and the Go release of this program",
 		Long: `Version prints what this program was built from. Two programs of the same commit simulate
 the same history from the same scenario and seed.`,
-		Example: `  lockpick version
-  lockpick version --json`,
+		Example: `  lockpick --version
+  lockpick --version --json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()

@@ -54,7 +54,7 @@ func TestCompletionIsOffered(t *testing.T) {
 
 func TestEveryCommandHasAnExample(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if c.Name() != "completion" && c.Name() != "help" && !strings.Contains(c.Example, "lockpick "+c.Name()) {
+		if !c.Hidden && c.Name() != "help" && !strings.Contains(c.Example, "lockpick "+c.Name()) {
 			t.Errorf("lockpick %s --help has no example of it", c.Name())
 		}
 	}

@@ -62,7 +62,7 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
   lockpick watch --listen 127.0.0.1:6380 --to rediss://redis.staging:6380 --time-limit 10m
   lockpick watch --listen 127.0.0.1:7001 --to 10.0.0.1:6379 \
     --listen 127.0.0.1:7002 --to 10.0.0.2:6379 --listen 127.0.0.1:7003 --to 10.0.0.3:6379
-  lockpick watch --listen 127.0.0.1:6380 --to 127.0.0.1:6379 --keys 'lock:*' --hash-keys --json
+  lockpick watch --listen 127.0.0.1:6380 --to 127.0.0.1:6379 --only-keys 'lock:*' --hash-keys --json
   lockpick watch --listen 127.0.0.1:6380 --to 127.0.0.1:6379 --history seen.jsonl
   lockpick watch --monitor redis://127.0.0.1:6379 --time-limit 30s`,
 		Args: cobra.NoArgs,
@@ -72,7 +72,7 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
 	fs.StringArrayVar(&f.listen, "listen", nil, "address for the clients of one Redis, as in 127.0.0.1:6380 (again for each; the same number as --to)")
 	fs.StringArrayVar(&f.to, "to", nil, "that Redis: host:port, redis://… or rediss://… (TLS); a user and a password in it serve only to ask for its role")
 	fs.StringArrayVar(&f.monitor, "monitor", nil, "read MONITOR of this Redis instead of a proxy, redis://… (again for each)")
-	fs.StringVar(&f.keys, "keys", "", "only keys that match this pattern, such as 'lock:*', and all of them")
+	fs.StringVar(&f.keys, "only-keys", "", "only keys that match this pattern, such as 'lock:*', and all of them")
 	fs.BoolVar(&f.hashKeys, "hash-keys", false, "replace keys by salted hashes in everything that is printed or written")
 	fs.BoolVar(&f.exposed, "allow-remote", false, "allow --listen on addresses that other machines reach: they get to your Redis without TLS")
 	fs.BoolVar(&f.noAsk, "no-ask", false, "do not ask each Redis for its role (one INFO replication on a connection of its own)")

@@ -140,7 +140,7 @@ func (x *breakage) text(folder string) string {
 	}
 	if x.finding.Run != "" {
 		dir := filepath.Join(folder, x.finding.Run)
-		fmt.Fprintf(&b, "run: %s (lockpick report makes an HTML page of it)\n", dir)
+		fmt.Fprintf(&b, "run: %s (lockpick show makes an HTML page of it)\n", dir)
 		fmt.Fprintf(&b, "scenario: %s (locktest.Replay runs it)", filepath.Join(dir, judge.ScenarioFile))
 	}
 	return strings.TrimSuffix(b.String(), "\n")

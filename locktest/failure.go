@@ -34,7 +34,7 @@ func keepRun(h *history.History) string {
 	if err == nil {
 		var dir string
 		if dir, _, err = (campaign.Store{Dir: store}).Add(h, ""); err == nil {
-			return "\nrun: " + dir + " (lockpick report makes an HTML page of it)"
+			return "\nrun: " + dir + " (lockpick show makes an HTML page of it)"
 		}
 	}
 	return fmt.Sprintf("\nthe run could not be kept: %v", err)

@@ -288,7 +288,7 @@ func (t *terminal) where(r *judge.Result) {
 		places = slices.Insert(places, 2, fact{"check again", "lockpick check " + r.History})
 	}
 	if r.History != "" && firstViolation(r) != nil {
-		places = slices.Insert(places, 1, fact{"story", "lockpick report " + r.History + " --story"})
+		places = slices.Insert(places, 1, fact{"story", "lockpick show " + r.History + " --story"})
 	}
 	places = slices.DeleteFunc(places, func(f fact) bool { return f.Value == "" })
 	if len(places) > 0 {

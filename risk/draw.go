@@ -65,7 +65,7 @@ func (x *sample) exposure(i int) time.Duration {
 }
 
 // overruns reports whether a section outlasts its lease.
-func (s *Setup) overruns(hold time.Duration) bool { return !s.Extend && hold > s.TTL*19/20 }
+func (s *Setup) overruns(hold time.Duration) bool { return !s.Extended && hold > s.TTL*19/20 }
 
 // population draws samples and chooses n of them in proportion to their weights. Therefore all
 // chosen samples count the same: the mean weight, which population returns too.
@@ -115,7 +115,7 @@ func (x *sample) scenario(s *Setup, seed uint64, only ...int) scenario.Scenario 
 	c := scenario.Defaults()
 	c.Name, c.Driver, c.Lock, c.Masters, c.Persistence = "risk", scenario.Sim, s.Lock, s.Masters, s.Persistence
 	c.Replicas, c.Wait, c.Fencing, c.TTL, c.Hold, c.LongHolds, c.Extend = s.Replicas, s.Wait, s.Fencing, s.TTL, "0s", 0, 0
-	if s.Extend {
+	if s.Extended {
 		c.Extend = 1
 	}
 	c.Faults, c.Nemesis, c.Seed = nil, scenario.Random, seed

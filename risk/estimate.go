@@ -178,7 +178,7 @@ func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause st
 		rates = append(rates, c.rate(&s))
 	}
 	var all []Cause
-	if s.Hold.Most() > s.TTL*19/20 && !s.Extend {
+	if s.Hold.Most() > s.TTL*19/20 && !s.Extended {
 		all = append(all, Cause{Name: "a section that outlasts its lease"})
 	}
 	for i, c := range kinds {

@@ -18,7 +18,7 @@ var Fields = []Field{
 	{"restart_delay", "0s", "the least time for which a master that ended stays down", "service managers restart at once"},
 	{"fencing", "false", "the resource rejects older fencing tokens", "few resources do"},
 	{"ttl", "10s", "the lease's TTL", "an assumption: give your own"},
-	{"extend", "false", "a lease is extended for as long as its section takes", "an assumption: give your own"},
+	{"extended", "false", "a lease is extended for as long as its section takes", "an assumption: give your own"},
 	{"acquisitions", "10", "acquisitions per second, of all keys together", "an assumption: give your own"},
 	{"hold", "p50=50ms,p90=200ms,p99=1s,max=5s", "how long a critical section takes", "an assumption: `lockpick watch` measures yours"},
 	{"keys", "1000", "keys in use; counts only without contended", "an assumption: give your own"},

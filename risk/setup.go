@@ -30,7 +30,7 @@ type Setup struct {
 	RestartDelay time.Duration `yaml:"restart_delay" json:"restart_delay"`
 	Fencing      bool          `yaml:"fencing" json:"fencing"`
 	TTL          time.Duration `yaml:"ttl" json:"ttl"`
-	Extend       bool          `yaml:"extend" json:"extend"`
+	Extended     bool          `yaml:"extended" json:"extended"`
 
 	Acquisitions float64 `yaml:"acquisitions" json:"acquisitions"`
 	Hold         Times   `yaml:"hold" json:"hold"`

@@ -29,7 +29,7 @@ func alternatives(s Setup) (list []Alternative, setups []Setup) {
 	}
 	add(fmt.Sprintf("ttl: %v", s.TTL/2), func(o *Setup) { o.TTL /= 2 })
 	add(fmt.Sprintf("ttl: %v", s.TTL*2), func(o *Setup) { o.TTL *= 2 })
-	add("extend: true (leases last as long as their sections)", func(o *Setup) { o.Extend = true })
+	add("extended: true (leases last as long as their sections)", func(o *Setup) { o.Extended = true })
 	if s.Replicas > 0 {
 		add("wait: 1 (a replica has each vote)", func(o *Setup) { o.Wait = 1 })
 		add("replicas: 0, failovers: 0", func(o *Setup) { o.Replicas, o.Wait, o.Failovers = 0, 0, Rate{} })

@@ -184,7 +184,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) {
 				return
 			}
 		}
-		http.Error(w, "it has no report: lockpick report "+path.Base(name)+" writes one", http.StatusNotFound)
+		http.Error(w, "it has no report: lockpick show "+path.Base(name)+" writes one", http.StatusNotFound)
 		return
 	case !info.Mode().IsRegular():
 		http.NotFound(w, r)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/history/fault"
+	"lockpick/internal/spelling"
 	"lockpick/nemesis"
 	"lockpick/workload"
 )
@@ -26,7 +27,11 @@ func UnknownValue[T ~string](field, got string, allowed []T) *Problem {
 	for _, a := range allowed {
 		names = append(names, string(a))
 	}
-	return &Problem{field, fmt.Sprintf("%q is unknown: use one of %s", got, strings.Join(names, ", "))}
+	meant := ""
+	if like := spelling.Nearest(got, names); like != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", like)
+	}
+	return &Problem{field, fmt.Sprintf("%q is unknown%s: use one of %s", got, meant, strings.Join(names, ", "))}
 }
 
 func checkName(s *Scenario) *Problem {

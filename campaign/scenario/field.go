@@ -15,11 +15,13 @@ import (
 
 // Field declares a field of a Scenario.
 type Field struct {
-	Name    string // in YAML; a nested field has a dot, as in network.loss
-	Flag    string // without leading dashes; "": Name with dashes instead of underscores
-	NoFlag  string // the reason if it has no flag
-	RunOnly bool   // only lockpick run has the flag: explore draws the value, cannot use it, or uses the name for something else
-	Form    Form   // syntax of a list in the flag
+	Name     string // in YAML; a nested field has a dot, as in network.loss
+	Flag     string // without leading dashes; "": Name with dashes instead of underscores
+	NoFlag   string // the reason if it has no flag
+	RunOnly  bool   // only lockpick run has the flag: explore draws the value, cannot use it, or uses the name for something else
+	Form     Form   // syntax of a list in the flag
+	Section  string // heading of the flag in lockpick run --help-all
+	Everyday bool   // lockpick run --help shows the flag
 
 	Default any    // nil: the zero value
 	Absent  string // describes the meaning of the zero value
@@ -178,9 +180,9 @@ func (f *Field) Usage() string {
 	case f.listed != nil:
 		out += ": " + f.listed()
 	case f.Values != nil && f.Form == NoneForm:
-		out += ": none, or any of " + strings.Join(f.Values(), ",")
+		out += ": none, or any of " + strings.Join(f.Values(), ", ")
 	case f.Values != nil && f.in(&Scenario{}).Kind() == reflect.Slice:
-		out += ": " + strings.Join(f.Values(), ",")
+		out += ": " + strings.Join(f.Values(), ", ")
 	case f.Values != nil:
 		out += ": " + strings.Join(f.Values(), ", ")
 	}

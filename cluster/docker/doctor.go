@@ -89,7 +89,7 @@ func tryShimInImage(ctx context.Context, object string) (ok bool, detail string)
 			return ok, detail + " in " + ref
 		}
 	}
-	return false, "no local image to try it with; build one: lockpick image"
+	return false, "no local image to try it with; build one: lockpick doctor --make-image"
 }
 
 // Available reports whether Docker is likely to work with this image (empty: the choice of

@@ -110,7 +110,7 @@ func haveImage(ctx context.Context, client *docker.Client, ref string, say func(
 			err = pull(ctx, client, ref, decideWithin, say)
 		}
 		if err != nil {
-			return "", fmt.Errorf("image %s is not there: %w; choose one of `docker images`, or let lockpick build one: lockpick image", ref, err)
+			return "", fmt.Errorf("image %s is not there: %w; choose one of `docker images`, or let lockpick build one: lockpick doctor --make-image", ref, err)
 		}
 	}
 	image, err := client.InspectImage(ref)

@@ -1,3 +1,3 @@
 package main
 
-//go:generate sh -c "go run . list claims --markdown > ../../docs/claims.md"
+//go:generate sh -c "go run . list claims --as markdown > ../../docs/claims.md"

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/internal/spelling"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -92,12 +94,7 @@ func (s *fieldSample) list() string {
 
 // like returns the field whose name is most similar to a given one, or "" if none is similar.
 func (s *fieldSample) like(name string) string {
-	best, least := "", 1+len(name)/3
-	for _, n := range s.names {
-		if d := distance(strings.ToLower(n), strings.ToLower(name)); d < least {
-			best, least = n, d
-		}
-	}
+	best := spelling.Nearest(name, s.names)
 	if best == "" { // try a field of the same name in another object
 		last := name[strings.LastIndexByte(name, '.')+1:]
 		for _, n := range s.names {
@@ -107,31 +104,6 @@ func (s *fieldSample) like(name string) string {
 		}
 	}
 	return best
-}
-
-// distance returns the edit distance of two texts: how many bytes must be inserted, deleted,
-// replaced or swapped with their neighbor to turn one into the other.
-func distance(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before, above, row := rows[0], rows[1], rows[2]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := above[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = min(change, above[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		rows[0], rows[1], rows[2] = above, row, before
-	}
-	return rows[1][len(b)]
 }
 
 // unfound returns an error if a name of --map occurs nowhere in the log: it is probably a typo, and

@@ -37,7 +37,7 @@ class Lines {
   // show is the line, those around it, and the command that prints them.
   show(index) {
     const out = [], command = element('p', undefined, 'help');
-    command.append('In a terminal: ', element('code', `lockpick report ${this.run || 'RUN'} --lines ${index}`));
+    command.append('In a terminal: ', element('code', `lockpick show ${this.run || 'RUN'} --lines ${index}`));
     if (this.text.has(index)) {
       const pre = element('pre');
       pre.tabIndex = 0;

@@ -96,10 +96,28 @@ func (b *Bounds) Check() error {
 		{"stagger", b.Stagger, 0, 1000}, {"horizon", b.Horizon, 1, 10000}, {"max_faults", b.MaxFaults, 0, 10}, {"for", b.For, 1, 10000}, {"restart_delay", b.Restart, 0, 10000}, {"late", b.Late, 2, 10000},
 	} {
 		if l.n < l.min || l.n > l.max {
-			return &scenario.Problem{Field: l.field, Says: fmt.Sprintf("%d is out of range: %d to %d", l.n, l.min, l.max)}
+			says := fmt.Sprintf("%d is out of range: %d to %d", l.n, l.min, l.max)
+			if slices.Contains(inTicks, l.field) {
+				says = fmt.Sprintf("%v is out of range: %v to %v, of ticks of %v", b.time(l.n), b.time(l.min), b.time(l.max), b.Tick)
+			}
+			return &scenario.Problem{Field: l.field, Says: says}
 		}
 	}
 	return nil
+}
+
+// inTicks are the bounds that count ticks.
+var inTicks = []string{"ttl", "timeout", "stagger", "horizon", "for", "restart_delay", "late"}
+
+// time returns how long some ticks last.
+func (b *Bounds) time(ticks int) time.Duration { return time.Duration(ticks) * b.Tick }
+
+// Ticks returns how many ticks a time lasts, or an error if it is no whole number of them.
+func (b *Bounds) Ticks(d time.Duration) (int, error) {
+	if b.Tick <= 0 || d%b.Tick != 0 {
+		return 0, fmt.Errorf("%v is no whole number of ticks, each %v (--tick)", d, b.Tick)
+	}
+	return int(d / b.Tick), nil
 }
 
 // Describe lists the bounds, each as a sentence, because a search proves nothing beyond them.
@@ -223,16 +241,16 @@ func (b *Bounds) clock() cluster.Clock {
 // Command returns the command line that searches within these bounds.
 func (b *Bounds) Command() string {
 	d := DefaultBounds()
-	command := "lockpick exhaust"
+	command := "lockpick search --exhaustive"
 	for _, f := range []struct {
 		flag       string
 		value, def any
 	}{
 		{"lock", b.Lock, d.Lock}, {"property", b.Property, d.Property}, {"masters", b.Masters, d.Masters}, {"clients", b.Clients, d.Clients}, {"persistence", b.Persistence, d.Persistence},
 		{"faults", cmp.Or(strings.Join(b.Faults, ","), "none"), strings.Join(d.Faults, ",")}, {"max-faults", b.MaxFaults, d.MaxFaults},
-		{"restart-delay", b.Restart, d.Restart}, {"for", b.For, d.For}, {"clock", b.Clock, d.Clock}, {"late", b.Late, d.Late},
-		{"ttl", b.TTL, d.TTL}, {"timeout", b.Timeout, d.Timeout}, {"acquires", b.Acquires, d.Acquires}, {"stagger", b.Stagger, d.Stagger},
-		{"horizon", b.Horizon, d.Horizon}, {"tick", b.Tick, d.Tick}, {"client-orders", b.ClientOrders, d.ClientOrders},
+		{"restart-delay", b.time(b.Restart), d.time(d.Restart)}, {"for", b.time(b.For), d.time(d.For)}, {"clock", b.Clock, d.Clock}, {"late", b.time(b.Late), d.time(d.Late)},
+		{"ttl", b.time(b.TTL), d.time(d.TTL)}, {"timeout", b.time(b.Timeout), d.time(d.Timeout)}, {"acquires", b.Acquires, d.Acquires}, {"stagger", b.time(b.Stagger), d.time(d.Stagger)},
+		{"horizon", b.time(b.Horizon), d.time(d.Horizon)}, {"tick", b.Tick, d.Tick}, {"client-orders", b.ClientOrders, d.ClientOrders},
 	} {
 		if f.value != f.def {
 			command += fmt.Sprintf(" --%s=%v", f.flag, f.value)

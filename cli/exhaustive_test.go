@@ -24,7 +24,7 @@ func TestExhaust(t *testing.T) {
 	}
 	search := func(want int, args ...string) {
 		t.Helper()
-		stdout, stderr, code := lockpick(t, dir, append([]string{"exhaust", "--json"}, args...)...)
+		stdout, stderr, code := lockpick(t, dir, append([]string{"search", "--exhaustive", "--json"}, args...)...)
 		if code != want {
 			t.Fatalf("%v: exit %d, want %d\n%s", args, code, want, stderr)
 		}
@@ -40,7 +40,7 @@ func TestExhaust(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, found.Counterexample.Report)); err != nil {
 		t.Error(err)
 	}
-	stdout, _, code := lockpick(t, dir, "report", "latest", "--story")
+	stdout, _, code := lockpick(t, dir, "show", "latest", "--story")
 	if code != 0 || !strings.Contains(stdout, "granted<") || !strings.Contains(stdout, "could both rely on k0") {
 		t.Errorf("exit %d, the story:\n%s", code, stdout)
 	}

@@ -22,7 +22,7 @@ import (
 // counterexample that is re-enacted.
 func TestExploreShrinkReplay(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr, code := lockpick(t, dir, "explore", "--faults", "kill,partition", "--schedules", "100", "--seed", "3", "--json")
+	stdout, stderr, code := lockpick(t, dir, "search", "--faults", "kill,partition", "--schedules", "100", "--seed", "3", "--json")
 	if code != exitViolated {
 		t.Fatalf("explore: exit %d, want %d\n%s", code, exitViolated, stderr)
 	}
@@ -85,7 +85,7 @@ func TestExploreShrinkReplay(t *testing.T) {
 // that it is replayed and shrunk as what others find.
 func TestExploreByCoverage(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"explore", "--faults", "kill,partition,pause", "--by-coverage", "--collect", "--no-shrink", "--schedules", "80", "--seed", "4"}
+	args := []string{"search", "--faults", "kill,partition,pause", "--by-coverage", "--collect", "--no-shrink", "--schedules", "80", "--seed", "4"}
 	stdout, stderr, code := lockpick(t, dir, append(args, "--json")...)
 	var found struct {
 		ByCoverage bool `json:"by_coverage"`
@@ -137,7 +137,7 @@ func TestExploreByCoverage(t *testing.T) {
 // the counterexample violates more, and names the faults of clients.
 func TestExploreTellsWhatWasAskedFor(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--faults", "client-pause", "--property", "L4", "--seed", "1")
+	stdout, stderr, code := lockpick(t, dir, "search", "--persistence", "always", "--faults", "client-pause", "--property", "L4", "--seed", "1")
 	if code != exitViolated || !strings.HasPrefix(stdout, "VIOLATED  L4 no stale write") || !strings.Contains(stdout, "L4 no-stale-write: client-pause") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
@@ -148,7 +148,7 @@ func TestExploreTellsWhatWasAskedFor(t *testing.T) {
 	if !regexp.MustCompile(`L3 +belief exclusion +violated`).MatchString(report) {
 		t.Errorf("it does not violate L3, so this tests nothing:\n%s", report)
 	}
-	stdout, stderr, _ = lockpick(t, dir, "explore", "--persistence", "always", "--faults", "client-clock", "--client-clock", "x0.3", "--seed", "1", "--no-shrink")
+	stdout, stderr, _ = lockpick(t, dir, "search", "--persistence", "always", "--faults", "client-clock", "--client-clock", "x0.3", "--seed", "1", "--no-shrink")
 	if !strings.Contains(stdout, "L2 mutual-exclusion: client-clock") {
 		t.Errorf("the clock of a client is no fault:\n%s%s", stdout, stderr)
 	}
@@ -161,7 +161,7 @@ func TestExploreSaysWhenItProvesNothing(t *testing.T) {
 		{"--faults", "full-disk", "--schedules", "3", "--seed", "1"},
 		{"--persistence", "always", "--faults", "none", "--property", "L2,L5", "--schedules", "20", "--seed", "1"},
 	} {
-		stdout, stderr, code := lockpick(t, dir, append([]string{"explore"}, args...)...)
+		stdout, stderr, code := lockpick(t, dir, append([]string{"search"}, args...)...)
 		if code != exitUndecided || !strings.HasPrefix(stdout, "INCONCLUSIVE  ") {
 			t.Errorf("%v: exit %d, want %d\n%s%s", args, code, exitUndecided, stdout, stderr)
 		}
@@ -172,7 +172,7 @@ func TestExploreSaysWhenItProvesNothing(t *testing.T) {
 // that is worth.
 func TestExploreHolds(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "60", "--seed", "1")
+	stdout, stderr, code := lockpick(t, dir, "search", "--persistence", "always", "--schedules", "60", "--seed", "1")
 	if code != exitHolds || !strings.HasPrefix(stdout, "HOLDS  L2 mutual exclusion: violated in none of") || !strings.Contains(stdout, "with 95 % confidence") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
@@ -180,14 +180,14 @@ func TestExploreHolds(t *testing.T) {
 	seeds := map[string]bool{}
 	repeat := regexp.MustCompile(`--seed\s(\d+)\sdraws`)
 	for range 2 {
-		stdout, stderr, _ = lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "3")
+		stdout, stderr, _ = lockpick(t, dir, "search", "--persistence", "always", "--schedules", "3")
 		m := repeat.FindStringSubmatch(stdout)
 		if m == nil {
 			t.Fatalf("no seed is printed:\n%s%s", stdout, stderr)
 		}
 		seeds[m[1]] = true
 		counts := regexp.MustCompile(`(?s)Counts.*`)
-		again, stderr, _ := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "3", "--seed", m[1])
+		again, stderr, _ := lockpick(t, dir, "search", "--persistence", "always", "--schedules", "3", "--seed", m[1])
 		if counts.FindString(again) != counts.FindString(stdout) {
 			t.Errorf("seed %s again is another search:\n%s\n%s%s", m[1], stdout, again, stderr)
 		}
@@ -200,7 +200,7 @@ func TestExploreHolds(t *testing.T) {
 	if err := os.WriteFile(scenario, []byte("name: seeded\npersistence: always\nseed: 77\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if stdout, stderr, _ = lockpick(t, dir, "explore", scenario, "--schedules", "1"); repeat.FindStringSubmatch(stdout) == nil || repeat.FindStringSubmatch(stdout)[1] != "77" {
+	if stdout, stderr, _ = lockpick(t, dir, "search", scenario, "--schedules", "1"); repeat.FindStringSubmatch(stdout) == nil || repeat.FindStringSubmatch(stdout)[1] != "77" {
 		t.Errorf("the scenario's seed is 77:\n%s%s", stdout, stderr)
 	}
 	if err := os.Remove(scenario); err != nil {
@@ -210,7 +210,7 @@ func TestExploreHolds(t *testing.T) {
 		t.Errorf("left %v behind", left)
 	}
 	// Interrupted, it sums up what was done.
-	cmd := exec.Command(binary, "explore", "--persistence", "always", "--time-limit", "10m")
+	cmd := exec.Command(binary, "search", "--persistence", "always", "--time-limit", "10m")
 	cmd.Dir = dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {

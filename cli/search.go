@@ -18,18 +18,20 @@ import (
 	"lockpick/history"
 	"lockpick/reports"
 	"lockpick/search"
+	"lockpick/search/exhaust"
 	"lockpick/search/reduce"
 )
 
-func exploreCommand() *cobra.Command {
+func searchCommand() *cobra.Command {
 	var flags scenarioFlags
 	var x search.ExploreOptions
 	var store, shard, out string
 	var noShrink, asJSON bool
+	var all exhaustive
 	cmd := &cobra.Command{
-		Use:   "explore [SCENARIO.yaml]",
-		Short: "Search for a violation in many short simulated schedules",
-		Long: `Explore draws short schedules from a scenario (a file, or the defaults with flags): how many
+		Use:   "search [SCENARIO.yaml]",
+		Short: "Search for a violation: in many short simulated schedules, or in all of them",
+		Long: `Search draws short schedules from a scenario (a file, or the defaults with flags): how many
 clients, how long they hold the lock, which faults strike whom when, in what order things happen.
 Each is simulated in virtual time and judged, on all cores. Schedule number i of a seed is always
 the same; without --seed a fresh seed is drawn and printed. The search ends when each property that
@@ -52,18 +54,37 @@ Slurm, Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard w
 into a file, which lockpick merge unites with the others. Give every shard the same --seed and
 --schedules (of all shards together). A shard that is started again goes on where its file ends.
 
+With --exhaustive it tries every schedule of a few clients on a few masters: every choice of faults,
+their targets and times, every order of messages, and every length of a hold. The result is either that
+mutual exclusion (L2, or with --property L3 that of critical sections) holds for all schedules within
+these bounds, or the shortest counterexample: the one with the fewest faults, and of these the one that
+is violated first. A call of the lock that does not return or that panics ends the search: it violates
+returns or no-crash (AV). Unless flags say otherwise: 3 masters, 2 clients, a TTL of 1.6s, a timeout of
+400ms, one kill. The number of schedules grows steeply with the number of faults and the horizon.
+
 Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the schedules prove nothing
 (inconclusive: it says what is missing). With --out: 0 the shard is complete, whatever it found,
 2 it is not.`,
-		Example: `  lockpick explore --faults kill,partition                   a restart without persistence
-  lockpick explore --persistence always --faults kill,pause,partition,client-pause --schedules 100000
-  lockpick explore --persistence always --faults clock --clock +60s
-  lockpick explore --faults kill --restart-delay 1s --time-limit 1m --collect
-  lockpick explore --lock redlock-get-del --persistence always --faults pause,slow,client-pause --by-coverage
-  lockpick explore examples/restart-without-persistence.yaml --schedules 100
-  lockpick explore --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json`,
+		Example: `  lockpick search --faults kill,partition                   a restart without persistence
+  lockpick search --persistence always --faults kill,pause,partition,client-pause --schedules 100000
+  lockpick search --persistence always --faults clock --clock +60s
+  lockpick search --faults kill --restart-delay 1s --time-limit 1m --collect
+  lockpick search --lock redlock-get-del --persistence always --faults pause,slow,client-pause --by-coverage
+  lockpick search examples/restart-without-persistence.yaml --schedules 100
+  lockpick search --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json
+  lockpick search --exhaustive --persistence always          holds for all schedules within bounds
+  lockpick search --exhaustive --faults late,lost --max-faults 2 --time-limit 10m`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := all.check(cmd); err != nil {
+				return err
+			}
+			if all.on {
+				if len(args) > 0 {
+					return usageError{fmt.Errorf("%s: --exhaustive takes its bounds from flags alone", args[0])}
+				}
+				return all.search(cmd, exhaust.Options{TimeLimit: x.TimeLimit, Workers: x.Workers}, store, asJSON)
+			}
 			s, err := flags.scenario(cmd, args)
 			if err != nil {
 				return err
@@ -99,11 +120,13 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.Lookup("schedules").DefValue = "0" // hidden: the usage text states the default
 	f.DurationVar(&x.TimeLimit, "time-limit", 0, "how long to search, in real time")
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
+	f.BoolVar(&all.on, "exhaustive", false, "try every schedule within small bounds, instead of drawing some")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&x.ByCoverage, "by-coverage", false, "choose by coverage: mutate schedules that reached new situations, instead of drawing each")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	shardFlags(cmd, &shard, &out, "exploration")
 	flags.register(cmd, false)
+	all.flags(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
 	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
 	f.Lookup("seed").DefValue = "0" // hidden: the usage text states the default

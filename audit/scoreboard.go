@@ -42,17 +42,6 @@ type Scoreboard struct {
 	Versions    map[string]string `json:"versions"`
 	Interrupted bool              `json:"interrupted,omitempty"`
 	Entries     []Entry           `json:"entries"`
-	Statements  []Statement       `json:"statements,omitempty"`
-}
-
-// Statement is a statement about a library, and the result of a test of it.
-type Statement struct {
-	Library   string `json:"library"` // with its version
-	Said      string `json:"said"`
-	Confirmed bool   `json:"confirmed"`
-	Shows     string `json:"shows"`   // the observation
-	Date      string `json:"date"`    // when it was observed three times in a row
-	Command   string `json:"command"` // command that repeats it
 }
 
 // ScoreboardOptions says which locks to compare, and how.

@@ -131,14 +131,14 @@ func listCommand() *cobra.Command {
 	var store string
 	var as string
 	cmd := &cobra.Command{
-		Use:       "list runs|locks|clients|faults|fields|claims|situations",
-		Short:     "List runs, locks, clients, faults, fields of a scenario, claims, or situations of an audit",
+		Use:       "list runs|locks|clients|faults|fields|claims|situations|findings",
+		Short:     "List runs, locks, clients, faults, fields of a scenario, claims, situations of an audit, or findings in libraries",
 		Example:   "  lockpick list faults\n  lockpick list claims --as markdown > docs/claims.md",
-		ValidArgs: []string{"runs", "locks", "clients", "faults", "fields", "claims", "situations"},
-		Args:      one("runs, locks, clients, faults, fields, claims or situations", "runs", "locks", "clients", "faults", "fields", "claims", "situations"),
+		ValidArgs: []string{"runs", "locks", "clients", "faults", "fields", "claims", "situations", "findings"},
+		Args:      one("runs, locks, clients, faults, fields, claims, situations or findings", "runs", "locks", "clients", "faults", "fields", "claims", "situations", "findings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as != "" && (as != "markdown" || args[0] != "claims") {
-				return usageError{fmt.Errorf("--as %s: only claims have another format, markdown", as)}
+			if as != "" && (as != "markdown" || args[0] != "claims" && args[0] != "findings") {
+				return usageError{fmt.Errorf("--as %s: only claims and findings have another format, markdown", as)}
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			switch args[0] {
@@ -167,6 +167,13 @@ func listCommand() *cobra.Command {
 				for _, c := range claims.Catalogue() {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", c.ID, c.Slug, c.Claim)
 				}
+			case "findings":
+				if as == "markdown" {
+					return reports.FindingsMarkdown(os.Stdout, findings())
+				}
+				for _, f := range findings() {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Library, f.Level, f.Said)
+				}
 			case "situations":
 				listSituations(w)
 			case "runs":
@@ -178,7 +185,7 @@ func listCommand() *cobra.Command {
 		},
 	}
 	storeFlag(cmd, &store)
-	cmd.Flags().StringVar(&as, "as", "", "of claims: markdown, a page with cases and verdicts")
+	cmd.Flags().StringVar(&as, "as", "", "of claims and findings: markdown, a page of them")
 	return cmd
 }
 

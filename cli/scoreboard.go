@@ -95,11 +95,10 @@ func entrants(only []string) ([]audit.Entrant, error) {
 	return all, nil
 }
 
-// statements returns the published statements about libraries, each with what a test showed, for the
-// scoreboard.
-func statements() (all []audit.Statement) {
+// findings returns what was said about libraries, and what a test of it showed.
+func findings() (all []reports.Finding) {
 	for _, f := range clients.Findings {
-		all = append(all, audit.Statement{Library: f.Library + " " + f.Version, Said: f.Said, Confirmed: f.Confirmed, Shows: f.Shows, Date: f.Date, Command: f.Command()})
+		all = append(all, reports.Finding{Library: f.Library + " " + f.Version, Level: f.Level, Said: f.Said, Confirmed: f.Confirmed, Shows: f.Shows, Date: f.Date, Command: f.Command()})
 	}
 	return all
 }
@@ -143,7 +142,6 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 	if err != nil {
 		return flagProblem(err)
 	}
-	b.Statements = statements()
 	return reportScoreboard(cmd.OutOrStdout(), b, flags)
 }
 

@@ -225,26 +225,9 @@ func ScoreboardMarkdown(w io.Writer, b *audit.Scoreboard) error {
 	for _, l := range v.Locks {
 		l.markdown(p)
 	}
-	statements(p, b.Statements)
+	p("What was said about these libraries, and what a test of it showed, is in [findings.md](findings.md).\n")
 	_, err := w.Write(out.Bytes())
 	return err
-}
-
-// statements writes statements about libraries, and whether a test confirmed them.
-func statements(p func(string, ...any), all []audit.Statement) {
-	if len(all) == 0 {
-		return
-	}
-	p("## What was said about these libraries\n\nEach statement was tried with the version that is named, and came out like this three times in a row. The commands that begin with go run in a checkout of Lockpick.\n\n")
-	p("| library | what was said | outcome | what was seen | when | to see it again |\n|---|---|---|---|---|---|\n")
-	for _, s := range all {
-		outcome := "refuted"
-		if s.Confirmed {
-			outcome = "confirmed"
-		}
-		p("| %s | %s | %s | %s | %s | `%s` |\n", markdownText(s.Library), markdownText(s.Said), outcome, markdownText(s.Shows), s.Date, s.Command)
-	}
-	p("\n")
 }
 
 func (l *boardLock) markdown(p func(string, ...any)) {

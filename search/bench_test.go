@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkExplore draws, simulates and judges schedules of the correct lock within its assumptions
-// as `lockpick search` does with one worker: the figures of docs/explore.md.
+// as `lockpick search` does with one worker: the figures of docs/search.md.
 func BenchmarkExplore(b *testing.B) {
 	before := debug.SetGCPercent(400) // as the command does
 	b.Cleanup(func() { debug.SetGCPercent(before) })

@@ -22,7 +22,7 @@ var (
 	coverageMost  = flag.Int("coverage.most", 1500, "BenchmarkCoverageAgainstDrawing: schedules after which an exploration ends")
 )
 
-// BenchmarkCoverageAgainstDrawing makes the table of docs/explore.md: how many schedules it takes until a planted bug
+// BenchmarkCoverageAgainstDrawing makes the table of docs/search.md: how many schedules it takes until a planted bug
 // is found, if each is drawn and if they are chosen by coverage.
 func BenchmarkCoverageAgainstDrawing(b *testing.B) {
 	for b.Loop() {

@@ -201,7 +201,7 @@ type Config struct {
 	Replicas    int                              // asynchronous replicas of each master, 0 to 2
 	Image       string                           // docker: image reference; empty: the choice of docker.DefaultImage
 	LogDir      string                           // directory of the logs mN.log, which are appended to; empty: none
-	Progress    func(format string, args ...any) // directory in which mN.log is appended to; empty: no logs are kept
+	Progress    func(format string, args ...any) // told of long work, such as an image that is built; nil: nobody
 
 	KeepLeftovers bool // do not remove the remains of dead harnesses
 }

@@ -36,8 +36,8 @@ type conn struct {
 	asks     bool               // the link asks the master for the connection's address
 	address  string             // of upstream, as the master sees it; known before the first reply is passed on; empty: not known
 	unread   unread
-	gone     chan struct{}
-	removed  bool // closed when the link has forgotten the connection
+	gone     chan struct{} // closed when the link has forgotten the connection
+	removed  bool
 }
 
 // unread is what the observer has yet to read of the requests. Bytes go to the master first, which

@@ -25,7 +25,8 @@ type Claim struct {
 	Denied  []string `yaml:"denied,omitempty"`
 	Basis   string   `yaml:"basis"` // the basis of the expected verdicts: theory, measured, code, judgement
 	Verdict string   `yaml:"verdict"`
-	Explain string   `yaml:"explain"` // the explanation for readers
+	Truth   Truth    `yaml:"truth,omitempty"` // whether the sentence is true; of a planted bug: empty
+	Explain string   `yaml:"explain"`         // the explanation for readers
 
 	Scenario ast.Node `yaml:"scenario,omitempty"` // the fields that all its cases share
 	Cases    []Case   `yaml:"cases"`
@@ -33,6 +34,19 @@ type Claim struct {
 	Group string `yaml:"-"` // the title of its file
 	Bug   bool   `yaml:"-"` // the claim is about a planted bug
 }
+
+// Truth says whether the sentence of a claim is true, if its verdicts are the expected ones.
+type Truth string
+
+// The truths of claims.
+const (
+	Confirmed Truth = "confirmed"
+	Refuted   Truth = "refuted"
+	Depends   Truth = "depends" // on what the verdict says
+)
+
+// Truths lists the truths of claims.
+var Truths = []Truth{Confirmed, Refuted, Depends}
 
 // Case is one scenario of a claim and the verdicts that it must have.
 type Case struct {
@@ -171,6 +185,9 @@ func (c *Claim) check() *scenario.Problem {
 		if p := unprintable(f.field, f.value); p != nil {
 			return p
 		}
+	}
+	if c.Truth != "" && !slices.Contains(Truths, c.Truth) {
+		return scenario.UnknownValue("truth", string(c.Truth), Truths)
 	}
 	if len(c.Cases) == 0 {
 		return &scenario.Problem{Field: "cases", Says: "there is none: a claim needs a case, which is a scenario and what to expect of it"}

@@ -89,6 +89,9 @@ func TestCatalogueIsSound(t *testing.T) {
 				t.Errorf("claim %s has no %s", c.ID, f.name)
 			}
 		}
+		if (c.Truth == "") != c.Bug {
+			t.Errorf("claim %s: of each claim, and of no planted bug, it is said whether it is true; its truth is %q", c.ID, c.Truth)
+		}
 		for _, k := range c.Cases {
 			if k.Shows == "" {
 				t.Errorf("claim %s, case %q: it does not say what it shows", c.ID, k.Name)

@@ -28,25 +28,49 @@ to blame; it must be acquitted.
 `
 
 // ClaimsMarkdown writes the catalogue as a page of documentation.
-func ClaimsMarkdown(w io.Writer, claims []claims.Claim) error {
+func ClaimsMarkdown(w io.Writer, all []claims.Claim) error {
 	var b bytes.Buffer
 	b.WriteString(claimsIntro)
+	fmt.Fprintf(&b, "\n%s\n", countTruths(all))
 	group := ""
-	for i := range claims {
-		if c := &claims[i]; c.Group != group {
+	for i := range all {
+		if c := &all[i]; c.Group != group {
 			group = c.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| | claim | verdict | basis |\n|---|---|---|---|\n", group)
-			for _, d := range claims[i:] {
+			fmt.Fprintf(&b, "\n## %s\n\n| | claim | | verdict | basis |\n|---|---|---|---|---|\n", group)
+			for _, d := range all[i:] {
 				if d.Group != group {
 					break
 				}
-				fmt.Fprintf(&b, "| [%s](#claim-%s) | %s | %s | %s |\n", d.ID, d.ID, cellText(d.Claim), cellText(d.Verdict), cellText(d.Basis))
+				fmt.Fprintf(&b, "| [%s](#claim-%s) | %s | %s | %s | %s |\n", d.ID, d.ID, cellText(d.Claim), truthMark(d.Truth), cellText(d.Verdict), cellText(d.Basis))
 			}
 		}
-		claimMarkdown(&b, &claims[i])
+		claimMarkdown(&b, &all[i])
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// truthMark renders whether a claim is true, by a mark and a word.
+func truthMark(t claims.Truth) string {
+	switch t {
+	case claims.Confirmed:
+		return "✓ confirmed"
+	case claims.Refuted:
+		return "✗ refuted"
+	case claims.Depends:
+		return "± depends"
+	}
+	return "planted bug"
+}
+
+// countTruths counts how many claims are confirmed, refuted, and depend.
+func countTruths(all []claims.Claim) string {
+	n := map[claims.Truth]int{}
+	for i := range all {
+		n[all[i].Truth]++
+	}
+	return fmt.Sprintf("%d claims: %d are confirmed, %d refuted, %d depend on what is said at the verdict. Beside them, %s show that the checkers see what they should.",
+		len(all)-n[""], n[claims.Confirmed], n[claims.Refuted], n[claims.Depends], plural(n[""], "planted bug"))
 }
 
 func cellText(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "|", "\\|") }

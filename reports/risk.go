@@ -132,7 +132,7 @@ func interval(i risk.Interval) string {
 	case i.High == 0:
 		return "none"
 	case i.Expected == 0:
-		return "0 (< " + perYear(i.High) + ")"
+		return "fewer than " + perYear(i.High) + "; none was seen"
 	}
 	if i.Expected < seldom {
 		return fmt.Sprintf("%s (%s–%s)", perYear(i.Expected), twoDigits(1/i.High), years(i.Low))

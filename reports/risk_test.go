@@ -30,7 +30,7 @@ func estimated() *risk.Result {
 func TestRiskInTheTerminal(t *testing.T) {
 	for width, want := range map[int][]string{
 		100: {
-			"Two clients hold a valid lease at once (L2): 0 (< 2.5 a year).",
+			"Two clients hold a valid lease at once (L2): fewer than 2.5 a year; none was seen.",
 			"Double effects, a late write over a newer one (L4): 32 a year (10–100).",
 			"1 further pair of faults violated nothing, which leaves at most 1 in 500 years.", "- Bursts.", "35,250 samples in 26 s, seed 1",
 		},

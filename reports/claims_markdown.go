@@ -41,7 +41,7 @@ func ClaimsMarkdown(w io.Writer, all []claims.Claim) error {
 				if d.Group != group {
 					break
 				}
-				fmt.Fprintf(&b, "| [%s](#claim-%s) | %s | %s | %s | %s |\n", d.ID, d.ID, cellText(d.Claim), truthMark(d.Truth), cellText(d.Verdict), cellText(d.Basis))
+				fmt.Fprintf(&b, "| [%s](#claim-%s) | %s | %s | %s | %s |\n", d.ID, d.ID, cellText(d.Claim), truthMark(&d), cellText(d.Verdict), cellText(d.Basis))
 			}
 		}
 		claimMarkdown(&b, &all[i])
@@ -51,8 +51,8 @@ func ClaimsMarkdown(w io.Writer, all []claims.Claim) error {
 }
 
 // truthMark renders whether a claim is true, by a mark and a word.
-func truthMark(t claims.Truth) string {
-	switch t {
+func truthMark(c *claims.Claim) string {
+	switch c.Truth {
 	case claims.Confirmed:
 		return "✓ confirmed"
 	case claims.Refuted:
@@ -60,17 +60,23 @@ func truthMark(t claims.Truth) string {
 	case claims.Depends:
 		return "± depends"
 	}
-	return "planted bug"
+	if c.Bug {
+		return "planted bug"
+	}
+	return ""
 }
 
 // countTruths counts how many claims are confirmed, refuted, and depend.
 func countTruths(all []claims.Claim) string {
-	n := map[claims.Truth]int{}
+	n, bugs := map[claims.Truth]int{}, 0
 	for i := range all {
 		n[all[i].Truth]++
+		if all[i].Bug {
+			bugs++
+		}
 	}
 	return fmt.Sprintf("%d claims: %d are confirmed, %d refuted, %d depend on what is said at the verdict. Beside them, %s show that the checkers see what they should.",
-		len(all)-n[""], n[claims.Confirmed], n[claims.Refuted], n[claims.Depends], plural(n[""], "planted bug"))
+		len(all)-bugs, n[claims.Confirmed], n[claims.Refuted], n[claims.Depends], plural(bugs, "planted bug"))
 }
 
 func cellText(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "|", "\\|") }

@@ -139,6 +139,20 @@ func (s *testServer) settle() {
 	}
 }
 
+// copied returns what the account knows of a key when all steps so far were delivered.
+func (s *testServer) copied(key string) (e entry) {
+	s.t.Helper()
+	s.account.mu.Lock()
+	now := s.account.now
+	s.account.mu.Unlock()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
+	defer cancel()
+	if err := now.settled(ctx, func() { e = s.account.group.keys.all[place{0, key}] }); err != nil {
+		s.t.Fatal(err)
+	}
+	return e
+}
+
 // take returns the steps so far and forgets them.
 func (s *testServer) take() []cluster.Executed {
 	s.mu.Lock()

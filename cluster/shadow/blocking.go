@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // waiter is a client whose blocking command found nothing. The master serves it after another
@@ -35,32 +36,32 @@ var pops = map[string]bool{
 }
 
 // block notes a client whose command may have blocked it.
-func (g *group) block(s *step, name string, l line) {
-	g.waiting = slices.DeleteFunc(g.waiting, func(w waiter) bool { return w.addr == l.addr || w.till != 0 && w.till+goneBy < s.now })
+func (g *group) block(s *step, name string, l resp.MonitorLine) {
+	g.waiting = slices.DeleteFunc(g.waiting, func(w waiter) bool { return w.addr == l.Addr || w.till != 0 && w.till+goneBy < s.now })
 	if g.running != nil || len(s.Changes) > 0 {
 		return
 	}
-	w := waiter{addr: l.addr, args: l.args, db: l.db}
-	n := len(l.args)
+	w := waiter{addr: l.Addr, args: l.Args, db: l.DB}
+	n := len(l.Args)
 	timeout := n - 1
 	switch name {
 	case "blpop", "brpop", "bzpopmin", "bzpopmax":
-		w.from = l.args[1:max(1, n-1)]
+		w.from = l.Args[1:max(1, n-1)]
 	case "blmove", "brpoplpush":
 		if n > 2 {
-			w.from, w.to = l.args[1:2], l.args[2]
+			w.from, w.to = l.Args[1:2], l.Args[2]
 		}
 	case "blmpop", "bzmpop":
 		timeout = 1
 		if n > 3 {
-			count, _ := strconv.Atoi(l.args[2])
-			w.from = l.args[3:min(n, 3+max(count, 0))]
+			count, _ := strconv.Atoi(l.Args[2])
+			w.from = l.Args[3:min(n, 3+max(count, 0))]
 		}
 	}
 	if len(w.from) == 0 {
 		return
 	}
-	seconds, err := strconv.ParseFloat(l.args[timeout], 64)
+	seconds, err := strconv.ParseFloat(l.Args[timeout], 64)
 	if err != nil || seconds < 0 {
 		return
 	}
@@ -71,11 +72,11 @@ func (g *group) block(s *step, name string, l line) {
 }
 
 // served delivers what blocked clients got after the command before this line.
-func (g *group) served(name string, l line, at time.Time) {
+func (g *group) served(name string, l resp.MonitorLine, at time.Time) {
 	if g.ready {
 		rival := ""
-		if pops[name] && len(g.events) > 0 && slices.Contains(l.args, g.events[0].key) {
-			rival = l.addr
+		if pops[name] && len(g.events) > 0 && slices.Contains(l.Args, g.events[0].key) {
+			rival = l.Addr
 		}
 		g.serve(at, rival)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
 // OwnName is the name of the harness's own connections to masters (CLIENT SETNAME). Their commands are
@@ -236,10 +238,10 @@ func (t *tapped) probe() error {
 		}
 		if e, ok := v.event(); ok && e.key == key {
 			got = append(got, e.what)
-		} else if l, err := parseLine(v.text); v.isLine() && err == nil && slices.ContainsFunc(commands, func(c []string) bool { return slices.Equal(c, l.args) }) {
-			got = append(got, l.args[0])
-		} else if v.isLine() && err == nil && l.addr == "" {
-			got = append(got, l.args[0])
+		} else if l, err := resp.ParseMonitor(v.text); v.isLine() && err == nil && slices.ContainsFunc(commands, func(c []string) bool { return slices.Equal(c, l.Args) }) {
+			got = append(got, l.Args[0])
+		} else if v.isLine() && err == nil && l.Addr == "" {
+			got = append(got, l.Args[0])
 		}
 	}
 	if !slices.Equal(got, want) {

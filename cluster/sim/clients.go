@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -122,11 +121,7 @@ func (m *Master) disconnect(by *Stream, args []string) keyspace.Reply {
 		l := links[m.number-1]
 		for _, x := range l.streams {
 			if l.master == m && x != by && x.run == m.run && x.session.id == n { // a connection does not end itself: SKIPME
-				x.run = -1 // whatever it sends from now on finds no connection
-				m.waiting.leave(x)
-				x.unread, x.session.input = nil, nil
-				x.session.end(x)
-				x.replies.enterWire(chunk{end: io.EOF}, 0)
+				x.close(m, 0)
 				return keyspace.Int(1)
 			}
 		}

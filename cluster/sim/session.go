@@ -14,6 +14,8 @@ type session struct {
 	version       int // of the protocol; 0: 2
 	id            int64
 	name          string
+	last          []string // the last command
+	began, seen   int64    // true times of the first and the last command
 
 	closing bool // the server ends the connection after its replies
 
@@ -57,6 +59,10 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 			continue
 		}
 		from := len(s.output)
+		s.last, s.seen = words, m.world.now
+		if s.began == 0 {
+			s.began = s.seen
+		}
 		m.admit()
 		m.serving = s
 		r := s.answer(x, m, words)
@@ -154,7 +160,7 @@ func init() {
 		"auth":         {1, -1, false, auth},
 		"select":       {1, 1, false, selectDB},
 		"client":       {1, -1, false, client},
-		"quit":         {0, 0, true, quit},
+		"quit":         {0, -1, true, quit},
 		"multi":        {0, 0, true, (*session).multi},
 		"exec":         {0, 0, true, (*session).exec},
 		"discard":      {0, 0, true, (*session).discard},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,9 @@ var dialogue = []string{
 	"SCRIPT EXISTS 0123", "CLIENT GETNAME", "CLIENT SETNAME me", "CLIENT GETNAME", "WAIT 0 1", "CLIENT SETNAME", "CLIENT NO-EVICT on", "CLIENT NO-EVICT x", "CLIENT KILL ID x", "CLIENT KILL ID 99999", "CLIENT UNBLOCK 99999", "CLIENT UNBLOCK x", "CLIENT UNBLOCK 1 NOW",
 	"AUTH x", "AUTH default x", "AUTH me x", "AUTH a b c", "HELLO x", "HELLO 4", "HELLO 3 AUTH me x", "HELLO 3 SETNAME", "HELLO 3 WHAT", "HELLO 2 AUTH default", "CLIENT GETNAME",
 	"CLIENT CACHING YES", "CLIENT CACHING", "READONLY", "READWRITE", "ASKING", "CLUSTER SLOTS", "COMMAND COUNT", "SELECT 16", "SELECT -1", "MULTI", "CLIENT SETNAME you", "READONLY", "EXEC",
+	"COMMAND GETKEYS SET k v", "COMMAND GETKEYS MSET a 1 b 2", "COMMAND GETKEYS EVAL x 2 a b c", "COMMAND GETKEYS EVAL x 3 a b", "COMMAND GETKEYS EVAL x 0 a", "COMMAND GETKEYS ZUNIONSTORE d 2 a b", "COMMAND GETKEYS ZMPOP 2 a b MIN",
+	"COMMAND GETKEYS BLPOP a b 1", "COMMAND GETKEYS RENAME a b", "COMMAND GETKEYS PING", "COMMAND GETKEYS NOSUCH a", "COMMAND GETKEYS GET", "COMMAND GETKEYS", "COMMAND GETKEYS BITOP AND d a b", "COMMAND GETKEYS LMPOP x a LEFT",
+	"COMMAND GETKEYS WATCH a b", "COMMAND GETKEYS DEL a b c", "COMMAND GETKEYS BLMPOP 0 1 a LEFT", "COMMAND COUNT x", "COMMAND INFO nosuch", "COMMAND DOCS nosuch",
 	"RPUSH l a b", "BLPOP none l 0", "LMPOP 2 none l LEFT COUNT 2", "ZADD z 1 a 2.5 b", "ZRANDMEMBER z -2 WITHSCORES x", "ZRANDMEMBER z 0 WITHSCORES", "ZUNION 2 z z WITHSCORES", "ZINTER 2 z z", "ZDIFF 2 z none WITHSCORES", "ZMPOP 1 z MIN COUNT 1", "BZPOPMAX z 0",
 	"ZADD z 1 a", "BZMPOP 0 1 z MIN", "HSET hr f v", "HRANDFIELD hr 1 WITHVALUES", "HRANDFIELD hr 1", "HRANDFIELD none 2 WITHVALUES", "ZADD zr 1.5 m", "ZRANDMEMBER zr 2 WITHSCORES", "ZRANDMEMBER zr", "BLPOP none 0.01", "BLMOVE none l LEFT LEFT 0.01", "BRPOPLPUSH none l 0.01",
 }
@@ -108,6 +112,50 @@ func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
 		}
 		if err := clients[0].ConfigSet(ctx, "requirepass", password).Err(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheTableOfCommandsIsThatOfRedis compares what COMMAND INFO says of each command that masters in memory know: its
+// arguments, its keys, and whether it writes, needs memory, may block, or may not be in a script.
+func TestTheTableOfCommandsIsThatOfRedis(t *testing.T) {
+	real := realMaster(t)
+	memory := New(cluster.Config{Masters: 1}, Options{})
+	defer memory.Close()
+	var tables []map[string]*redis.CommandInfo
+	for _, c := range []cluster.Cluster{real, memory} {
+		l, err := c.Link("c1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &redis.Options{Addr: l.Addr(), MaxRetries: -1, DisableIdentity: true}
+		if c == cluster.Cluster(memory) {
+			o.Dialer = memory.DialContext
+		}
+		client := redis.NewClient(o)
+		defer client.Close()
+		table, err := client.Command(ctx).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, table)
+	}
+	if len(tables[1]) < 150 {
+		t.Fatalf("%d commands", len(tables[1]))
+	}
+	shown := func(c *redis.CommandInfo) string {
+		flags := slices.DeleteFunc(slices.Clone(c.Flags), func(f string) bool {
+			return !slices.Contains([]string{"write", "readonly", "denyoom", "noscript", "blocking", "movablekeys"}, f)
+		})
+		slices.Sort(flags)
+		return fmt.Sprint(c.Arity, flags, c.FirstKeyPos, c.LastKeyPos, c.StepCount)
+	}
+	for name, here := range tables[1] {
+		there := tables[0][name]
+		if there == nil {
+			t.Errorf("%s: Redis does not know it", name)
+		} else if a, b := shown(there), shown(here); a != b {
+			t.Errorf("%s: real %s, in memory %s", name, a, b)
 		}
 	}
 }

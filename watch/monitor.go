@@ -45,13 +45,9 @@ func Monitor(ctx context.Context, master int, o *redis.Options, tap *Tap) (*Moni
 	}
 	in := bufio.NewReaderSize(c, 1<<20)
 	ask := func(args ...string) error {
-		text := fmt.Sprintf("*%d\r\n", len(args))
-		for _, a := range args {
-			text += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
-		}
 		_ = c.SetDeadline(time.Now().Add(dialTimeout))
 		defer c.SetDeadline(time.Time{})
-		if _, err := c.Write([]byte(text)); err != nil {
+		if _, err := io.WriteString(c, resp.Encode(args...)); err != nil {
 			return err
 		}
 		b, err := in.ReadSlice('\n') // a longer line than the buffer is an error

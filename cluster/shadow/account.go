@@ -300,7 +300,7 @@ func (s *session) mark(reached func()) (n int64) {
 	}
 	// A server that does not read, because it is paused, must not block this.
 	s.stream.SetWriteDeadline(time.Now().Add(time.Second))
-	if _, err := io.WriteString(s.stream, encode("ECHO", s.name+strconv.FormatInt(s.marks, 10))); err != nil {
+	if _, err := io.WriteString(s.stream, resp.Encode("ECHO", s.name+strconv.FormatInt(s.marks, 10))); err != nil {
 		s.stream.Close()
 	}
 	return s.marks

@@ -135,7 +135,7 @@ func (w *wire) limit(ctx context.Context) (stop func() bool) {
 
 // do sends a command and returns its reply. Events and lines of MONITOR before it are discarded.
 func (w *wire) do(args ...string) (value, error) {
-	if _, err := io.WriteString(w, encode(args...)); err != nil {
+	if _, err := io.WriteString(w, resp.Encode(args...)); err != nil {
 		return value{}, err
 	}
 	for {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -189,7 +190,7 @@ func (s *testServer) client() *testClient {
 func (c *testClient) send(commands ...[]string) bool {
 	text, first := "", len(c.exchanges)
 	for _, args := range commands {
-		text += encode(args...)
+		text += resp.Encode(args...)
 		c.exchanges = append(c.exchanges, exchange{args: args})
 	}
 	if _, err := fmt.Fprint(c, text); err != nil {

@@ -50,7 +50,8 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 		n.request(a, true)
 	}
 	g := l.Grants[0]
-	voters := r.voters(l)
+	votes := r.votesFor(l)
+	voters := masters(votes)
 	e := Event{At: g.At, Kind: EventGranted, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: g.Until, Fence: l.Fence, Word: "granted", Ops: []int{g.Index}}
 	fence := ""
 	if l.Fence != 0 {
@@ -64,7 +65,7 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	if g.Until <= g.At {
 		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	}
-	n.add(e)
+	n.addResting(e, votes)
 	n.shortTTL(l, g, history.CommandSet, 0)
 	n.extensions(l, until)
 	n.clientClock(l, until)
@@ -74,7 +75,6 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 // extensions adds the last extension of a lease up to a time, the one before it as a detail, and
 // the changes of its client's clock.
 func (n *narrative) extensions(l *history.Lease, until time.Duration) {
-	r := n.r
 	told := 0
 	for i := len(l.Grants) - 1; i > 0; i-- {
 		x := l.Grants[i]
@@ -90,18 +90,25 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 			continue
 		}
 		before := l.Grants[i-1]
-		voters := r.extenders(l, before, x)
-		n.add(Event{At: x.At, Kind: EventExtended, Detail: told > 0, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
-			Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend), x.Index))})
-		for _, a := range r.requests(l.Key, party{l.Process, l.Token}) {
-			if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
-				n.request(a, true)
-			}
-		}
+		n.extension(l, before, x, told > 0)
 		if told == 0 {
 			n.shortTTL(l, x, history.CommandExtend, before.At)
 		}
 		told++
+	}
+}
+
+// extension adds an extension of a lease after the grant before, with its requests as details.
+func (n *narrative) extension(l *history.Lease, before, x history.Grant, detail bool) {
+	e := n.r.lookup()
+	votes := e.yes(l, history.CommandExtend, before.At, x.At, n.r.slack, n.r.quorum())
+	voters := masters(votes)
+	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
+		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), n.r.by(voters, e.votedOn(l, history.CommandExtend), x.Index))}, votes)
+	for _, a := range n.r.requests(l.Key, party{l.Process, l.Token}) {
+		if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
+			n.request(a, true)
+		}
 	}
 }
 
@@ -238,15 +245,13 @@ func (n *narrative) paused(client string, p pause, detail bool) {
 	}
 }
 
-// voters returns the masters by whose votes a lease was granted.
-func (r *run) voters(l *history.Lease) []string {
-	return masters(r.lookup().yes(l, history.CommandSet, l.Invoked, l.Acquired(), r.slack, r.quorum()))
+// votesFor returns the votes by which a lease was granted.
+func (r *run) votesFor(l *history.Lease) []history.Vote {
+	return r.lookup().yes(l, history.CommandSet, l.Invoked, l.Acquired(), r.slack, r.quorum())
 }
 
-// extenders returns the masters by whose votes a lease was extended after the grant before.
-func (r *run) extenders(l *history.Lease, before, x history.Grant) []string {
-	return masters(r.lookup().yes(l, history.CommandExtend, before.At, x.At, r.slack, r.quorum()))
-}
+// voters returns the masters by whose votes a lease was granted.
+func (r *run) voters(l *history.Lease) []string { return masters(r.votesFor(l)) }
 
 // by names the masters whose votes a grant rests on, or, in a history made from logs, the log
 // line of the grant.

@@ -63,20 +63,13 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
 			Text: fmt.Sprintf("%s called extend", l.Process)})
 	}
-	for _, a := range r.requests(l.Key, party{l.Process, l.Token}) {
-		if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= grant.At {
-			n.request(a, true)
-		}
-	}
 	for _, p := range r.pauses[l.Process] {
 		if p.from < grant.At && p.to > before.At {
 			n.paused(l.Process, p, false)
 		}
 	}
 	n.slow(l, before.At, grant.At)
-	voters := r.extenders(l, before, grant)
-	n.add(Event{At: grant.At, Kind: EventExtended, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: grant.Until, Word: "extended", Ops: []int{grant.Index},
-		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(grant.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend), grant.Index))})
+	n.extension(l, before, grant, false)
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }
 

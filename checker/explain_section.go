@@ -56,7 +56,7 @@ func (n *narrative) left(s *stretch) {
 // the pause, the pending call or the stall of the machine that kept the client from noticing it.
 func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	r := n.r
-	n.lease(l, to)
+	n.lease(l, min(to, n.v.Until))
 	over := endBefore(l, to)
 	why := false
 	for _, p := range r.pauses[l.Process] {

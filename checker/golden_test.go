@@ -43,6 +43,9 @@ func TestGolden(t *testing.T) {
 				return linearizable(ops, time.Minute)
 			}
 			rep := check(h, second)
+			if err := Retold(rep); err != nil {
+				t.Errorf("%s: %v", d.Pos, err)
+			}
 			oneByOne(t, rep, func(p Property) Report { return check(h, second, p) })
 			var w Watch
 			for _, op := range h.Ops {

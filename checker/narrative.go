@@ -26,6 +26,7 @@ type placed struct {
 	Event
 	order int    // twice the index of the event's line; one less than that puts it before the line
 	ask   *asked // the request, for EventAsked and EventAnswered
+	rests []int  // the lines of the votes on which a grant or an extension rests
 	says  string // what the text says of the masters with which it begins, if the event joins with its like
 }
 
@@ -46,6 +47,23 @@ func (n *narrative) add(e Event) { n.addSaying(e, "") }
 // addSaying adds an event that lines of the history show, and that joins with others that say the same of masters.
 func (n *narrative) addSaying(e Event, says string) {
 	n.put(placed{Event: e, order: 2 * e.Ops[0], says: says})
+}
+
+// addResting adds a grant or an extension, and the requests that got the votes on which it rests, as details:
+// who is named as a voter has said yes in the narrative.
+func (n *narrative) addResting(e Event, votes []history.Vote) {
+	latest := map[string]history.Vote{}
+	for _, v := range votes {
+		if x, known := latest[v.Master]; !known || byAnswer(x, v) < 0 {
+			latest[v.Master] = v
+		}
+	}
+	p := placed{Event: e, order: 2 * e.Ops[0]}
+	for _, m := range e.Yes {
+		p.rests = append(p.rests, latest[m].Index)
+		n.request(n.r.requestOf(latest[m]), true)
+	}
+	n.put(p)
 }
 
 // addAt adds an event that no line shows, before or after the lines of its time.
@@ -175,7 +193,7 @@ func rank(e *placed) int {
 }
 
 // trim removes the details before the first event that explains the violation, and after the
-// violation.
+// violation, except the votes on which other events rest.
 func (n *narrative) trim() {
 	last, ended := 0, false
 	for _, i := range n.v.Ops {
@@ -189,26 +207,45 @@ func (n *narrative) trim() {
 			}
 		}
 	}
-	n.events = slices.DeleteFunc(n.events, func(e placed) bool {
+	rests := map[int]bool{}
+	trimmed := map[int]bool{} // positions of events
+	for i, e := range n.events {
+		if trimmed[i] = n.trims(&e, last, &ended); !trimmed[i] {
+			for _, line := range e.rests {
+				rests[line] = true
+			}
+		}
+	}
+	var kept []placed
+	for i, e := range n.events {
 		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
-			return true // the event of the loss already says so
+			continue // the event of the loss already says so
 		}
-		if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
-			return false
+		if !trimmed[i] || slices.ContainsFunc(e.Ops, func(line int) bool { return rests[line] }) {
+			kept = append(kept, e)
 		}
-		switch {
-		case e.At < n.from || e.At > n.v.Until:
-			return true
-		case e.At < n.v.Until:
-			return false
-		case n.v.At == n.v.Until:
-			return e.order > last
-		case slices.Contains(once, e.Kind) && !ended: // the violation ends with it
-			ended = true
-			return false
-		}
+	}
+	n.events = kept
+}
+
+// trims reports whether an event is a detail out of the time of the narrative. last is the order of
+// the violation's last line, and ended whether the event with which the violation ends was found.
+func (n *narrative) trims(e *placed, last int, ended *bool) bool {
+	if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
+		return false
+	}
+	switch {
+	case e.At < n.from || e.At > n.v.Until:
 		return true
-	})
+	case e.At < n.v.Until:
+		return false
+	case n.v.At == n.v.Until:
+		return e.order > last
+	case slices.Contains(once, e.Kind) && !*ended: // the violation ends with it
+		*ended = true
+		return false
+	}
+	return true
 }
 
 // join merges consecutive answers to one request into one event, likewise masters that were up

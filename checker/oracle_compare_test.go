@@ -115,6 +115,9 @@ func compare(h *history.History, o *oracle, only string) (map[string]opinion, st
 	}
 	opinions := map[string]opinion{}
 	var differences []string
+	if err := checker.Retold(rep); err != nil {
+		differences = append(differences, err.Error())
+	}
 	for _, p := range properties {
 		x := o.conclude(oracleOf[p.Name](o))
 		opinions[p.Name] = x

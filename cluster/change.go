@@ -27,24 +27,15 @@ func (k ChangeKind) Gone() bool {
 
 // Change is what a master did to one key.
 type Change struct {
-	Key     string
-	Kind    ChangeKind
-	Type    string        // string, hash, list, set, zset: of the value after the change, or before it if the key is gone
-	Value   string        // the string that the key stores after the change; strings only
-	Before  string        // the string that it stored before; strings only
-	Left    time.Duration // time from the change to the key's deadline, on the master's clock; 0: it has none
-	Members []Member      // of a hash, list, set or sorted set: what was added, changed or removed; masters in memory only
-	Call    []string      // the command that did it, if a script or a transaction contains it; nil: the step's own command
+	Key    string
+	Kind   ChangeKind
+	Type   string        // string, hash, list, set, zset: of the value after the change, or before it if the key is gone
+	Value  string        // the string that the key stores after the change; strings only
+	Before string        // the string that it stored before; strings only
+	Left   time.Duration // time from the change to the key's deadline, on the master's clock; 0: it has none
+	Call   []string      // the command that did it, if a script or a transaction contains it; nil: the step's own command
 	// Doubtful says why Type, Value, Before and Left are not known, and only Kind is; empty: they are certain.
 	Doubtful string
-}
-
-// Member is a changed part of a value that is not a string: a field of a hash with its value, a member of
-// a sorted set with its score, a member of a set, or an element of a list.
-type Member struct {
-	Name          string
-	Kind          ChangeKind // Created, Changed or Deleted
-	Value, Before string     // the field's value or the member's score after the change and before it
 }
 
 // Executed is a step of a master's account: one command that it executed with everything that it

@@ -61,8 +61,8 @@ func checkMonitor(t *testing.T, line string) {
 	}
 	state := &inferred{keys: map[string]stored{}, conns: map[string]int64{}}
 	for range 2 {
-		if c, ok := parseMonitor(strings.TrimPrefix(line, "+")); ok {
-			state.take(l, 0, c.client, c.at, c.args)
+		if c, err := parseMonitor([]byte(line)); err == nil {
+			state.take(l, 0, c)
 		}
 	}
 	l.Result(time.Now(), Missed{})

@@ -2,13 +2,13 @@ package watch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,13 +45,9 @@ func Monitor(ctx context.Context, master int, o *redis.Options, tap *Tap) (*Moni
 	}
 	in := bufio.NewReaderSize(c, 1<<20)
 	ask := func(args ...string) error {
-		text := fmt.Sprintf("*%d\r\n", len(args))
-		for _, a := range args {
-			text += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
-		}
 		_ = c.SetDeadline(time.Now().Add(dialTimeout))
 		defer c.SetDeadline(time.Time{})
-		if _, err := c.Write([]byte(text)); err != nil {
+		if _, err := io.WriteString(c, resp.Encode(args...)); err != nil {
 			return err
 		}
 		b, err := in.ReadSlice('\n') // a longer line than the buffer is an error
@@ -95,11 +91,11 @@ func (m *MonitorReader) read(in *bufio.Reader, master int, tap *Tap) {
 			}
 			return
 		}
-		c, ok := parseMonitor(strings.TrimPrefix(string(line), "+"))
-		if !ok || c.inScript {
+		c, err := parseMonitor(line)
+		if err != nil || c.Addr == "" { // a script called it; the script's own line stands for it
 			continue
 		}
-		tap.Read(func(l *Lint) { state.take(l, master, c.client, c.at, c.args) })
+		tap.Read(func(l *Lint) { state.take(l, master, c) })
 	}
 }
 
@@ -107,7 +103,7 @@ func (m *MonitorReader) read(in *bufio.Reader, master int, tap *Tap) {
 type printed struct {
 	in    *bufio.Scanner
 	state inferred
-	next  command // if more
+	next  resp.MonitorLine // if more
 	more  bool
 }
 
@@ -123,12 +119,12 @@ func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint
 	var all []*printed
 	advance := func(p *printed) error {
 		for p.more = false; p.in.Scan(); {
-			c, ok := parseMonitor(strings.TrimPrefix(p.in.Text(), "+"))
-			if ok && !c.inScript {
+			c, err := parseMonitor(p.in.Bytes())
+			if err == nil && c.Addr != "" {
 				p.next, p.more = c, true
 				return nil
 			}
-			if text := strings.TrimSpace(p.in.Text()); !ok && text != "" && text != "OK" && text != "+OK" {
+			if text := strings.TrimSpace(p.in.Text()); err != nil && text != "" && text != "OK" && text != "+OK" {
 				others++
 			}
 		}
@@ -148,7 +144,7 @@ func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint
 	for ctx.Err() == nil {
 		first := -1
 		for i, p := range all {
-			if p.more && (first < 0 || p.next.at.Before(all[first].next.at)) {
+			if p.more && (first < 0 || p.next.Time < all[first].next.Time) {
 				first = i
 			}
 		}
@@ -157,13 +153,13 @@ func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint
 		}
 		p := all[first]
 		if l == nil {
-			opt.Masters, opt.Start = len(masters), p.next.at
+			opt.Masters, opt.Start = len(masters), executed(p.next)
 			if l, err = NewLint(opt); err != nil {
 				return nil, end, others, err
 			}
 		}
-		end = p.next.at
-		p.state.take(l, first, p.next.client, p.next.at, p.next.args)
+		end = executed(p.next)
+		p.state.take(l, first, p.next)
 		if err := advance(p); err != nil {
 			return nil, end, others, err
 		}
@@ -171,43 +167,13 @@ func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint
 	return l, end, others, ctx.Err()
 }
 
-// command is a line of MONITOR.
-type command struct {
-	at       time.Time
-	client   string
-	args     []string
-	inScript bool // a script called it; the script's own line stands for it
+// parseMonitor parses a line that a server sent or redis-cli printed.
+func parseMonitor(line []byte) (resp.MonitorLine, error) {
+	return resp.ParseMonitor(bytes.TrimPrefix(bytes.TrimRight(line, "\r\n"), []byte("+")))
 }
 
-// parseMonitor parses a line of MONITOR: 1339518083.107412 [0 127.0.0.1:60866] "get" "k"
-func parseMonitor(line string) (c command, ok bool) {
-	head, rest, found := strings.Cut(strings.TrimRight(line, "\r\n"), "] ")
-	stamp, from, has := strings.Cut(head, " [")
-	if !found || !has {
-		return c, false
-	}
-	s, us, _ := strings.Cut(stamp, ".")
-	seconds, err := strconv.ParseInt(s, 10, 64)
-	micros, failed := strconv.ParseInt(us, 10, 64)
-	if err != nil || failed != nil {
-		return c, false
-	}
-	_, c.client, _ = strings.Cut(from, " ")
-	for rest != "" {
-		quoted, err := strconv.QuotedPrefix(rest)
-		if err != nil {
-			return c, false
-		}
-		arg, err := strconv.Unquote(quoted)
-		if err != nil {
-			return c, false
-		}
-		c.args = append(c.args, arg)
-		rest = strings.TrimPrefix(rest[len(quoted):], " ")
-	}
-	c.at, c.inScript = time.Unix(seconds, micros*1000), c.client == "lua"
-	return c, len(c.args) > 0
-}
+// executed returns when the master executed a command, by its clock.
+func executed(c resp.MonitorLine) time.Time { return time.UnixMicro(c.Time) }
 
 // inferred tracks the keys that a master must store after the commands seen so far, to infer the
 // replies, which MONITOR does not show.
@@ -222,14 +188,15 @@ type stored struct {
 	until time.Time
 }
 
-func (i *inferred) take(l *Lint, master int, client string, at time.Time, args []string) {
-	conn := i.conns[client]
+func (i *inferred) take(l *Lint, master int, c resp.MonitorLine) {
+	at, args := executed(c), c.Args
+	conn := i.conns[c.Addr]
 	if conn == 0 {
 		if len(i.conns) >= maxCells {
 			clear(i.conns)
 		}
 		conn = int64(len(i.conns) + 1)
-		i.conns[client] = conn
+		i.conns[c.Addr] = conn
 	}
 	values := make([]resp.Value, len(args))
 	for n, a := range args {

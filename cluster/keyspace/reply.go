@@ -21,6 +21,7 @@ const (
 	ReplyMap    // keys and values in turn
 	ReplyPairs  // the same; version 3 of the protocol nests an array for each pair
 	ReplyDouble // a number as text: a bulk string in version 2 of the protocol
+	ReplyText   // text for people: a bulk string in version 2 of the protocol
 	ReplyPush   // a message that is not a reply to a command
 
 	// ReplyUnmodelled says that what Redis would reply is not known here; Text names it. Servers
@@ -88,7 +89,7 @@ func (r *Reply) Size() int64 {
 	switch r.Kind {
 	case ReplyStatus, ReplyError, ReplyDouble:
 		return int64(len(r.Text)) + 3
-	case ReplyBulk:
+	case ReplyBulk, ReplyText:
 		return int64(len(r.Text)) + 7
 	case ReplyArray, ReplyMap, ReplyPairs, ReplyPush:
 		n := int64(4)
@@ -107,7 +108,7 @@ func (r Reply) String() string {
 		return r.Text
 	case ReplyInt:
 		return "(integer) " + strconv.FormatInt(r.N, 10)
-	case ReplyBulk, ReplyDouble:
+	case ReplyBulk, ReplyDouble, ReplyText:
 		return strconv.Quote(r.Text)
 	case ReplyError:
 		return "(error) " + r.Text
@@ -133,6 +134,11 @@ func (r *Reply) Append(b []byte, version int) []byte {
 	case ReplyDouble:
 		if version == 3 {
 			return line(b, ',', r.Text)
+		}
+		return bulk(b, r.Text)
+	case ReplyText:
+		if version == 3 {
+			return line(count(b, '=', int64(len(r.Text))+4), 't', "xt:"+r.Text)
 		}
 		return bulk(b, r.Text)
 	case ReplyBulk:

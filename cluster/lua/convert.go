@@ -28,7 +28,7 @@ func valueOf(l *lua.LState, r *keyspace.Reply) lua.LValue {
 	switch r.Kind {
 	case keyspace.ReplyInt:
 		return lua.LNumber(r.N)
-	case keyspace.ReplyBulk, keyspace.ReplyDouble:
+	case keyspace.ReplyBulk, keyspace.ReplyDouble, keyspace.ReplyText:
 		return lua.LString(r.Text)
 	case keyspace.ReplyStatus:
 		t := l.CreateTable(0, 1)

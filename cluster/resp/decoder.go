@@ -208,7 +208,7 @@ func (d *decoder) onRequestLine(line []byte) error {
 
 // inline handles a command that is one line of words, which may be quoted.
 func (d *decoder) inline(line []byte) {
-	words, ok := split(line)
+	words, ok := SplitInline(line)
 	if !ok || len(words) == 0 {
 		return // Redis replies with an error, and closes the connection
 	}

@@ -2,9 +2,9 @@ package resp
 
 import "strconv"
 
-// split divides an inline command into words as Redis does. Words may be quoted by " with
+// SplitInline divides an inline command into words as Redis does. Words may be quoted by " with
 // escapes, or by ' with \' as the only escape. ok is false if a quote does not end.
-func split(line []byte) (words [][]byte, ok bool) {
+func SplitInline(line []byte) (words [][]byte, ok bool) {
 	for i := 0; ; {
 		for i < len(line) && isSpace(line[i]) {
 			i++

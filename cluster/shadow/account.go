@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // Account follows one master through the runs of its servers. Its methods are safe for concurrent use.
@@ -270,15 +271,15 @@ func (a *Account) handle(s *session, v value, report func(error)) (marker bool) 
 	if !v.isLine() {
 		return false
 	}
-	l, err := parseLine(v.text)
+	l, err := resp.ParseMonitor(v.text)
 	if err != nil || v.cut {
 		a.group.pause(v.at)
 		a.unsure("a line of MONITOR cannot be read")
 		return false
 	}
 	a.group.line(l, v.at)
-	if len(l.args) > 3 && strings.HasPrefix(l.args[3], s.name) {
-		found, err := s.snapshot(l.args[3])
+	if len(l.Args) > 3 && strings.HasPrefix(l.Args[3], s.name) {
+		found, err := s.snapshot(l.Args[3])
 		if err == nil {
 			a.group.compare(found, v.at)
 		} else {
@@ -299,7 +300,7 @@ func (s *session) mark(reached func()) (n int64) {
 	}
 	// A server that does not read, because it is paused, must not block this.
 	s.stream.SetWriteDeadline(time.Now().Add(time.Second))
-	if _, err := io.WriteString(s.stream, encode("ECHO", s.name+strconv.FormatInt(s.marks, 10))); err != nil {
+	if _, err := io.WriteString(s.stream, resp.Encode("ECHO", s.name+strconv.FormatInt(s.marks, 10))); err != nil {
 		s.stream.Close()
 	}
 	return s.marks

@@ -2,11 +2,12 @@ package shadow
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/keyspace"
+	"lockpick/cluster/resp"
 )
 
 // waiter is a client whose blocking command found nothing. The master serves it after another
@@ -28,54 +29,41 @@ const (
 	goneBy    = 2000
 )
 
-// pops has the commands whose events are those of serving a blocked client.
+// pops has the commands whose events are those of serving a blocked client, without the B of those that block.
 var pops = map[string]bool{
 	"lpop": true, "rpop": true, "lmpop": true, "lmove": true, "rpoplpush": true, "zpopmin": true, "zpopmax": true, "zmpop": true,
-	"blpop": true, "brpop": true, "blmpop": true, "blmove": true, "brpoplpush": true, "bzpopmin": true, "bzpopmax": true, "bzmpop": true,
 }
 
 // block notes a client whose command may have blocked it.
-func (g *group) block(s *step, name string, l line) {
-	g.waiting = slices.DeleteFunc(g.waiting, func(w waiter) bool { return w.addr == l.addr || w.till != 0 && w.till+goneBy < s.now })
+func (g *group) block(s *step, name string, l resp.MonitorLine) {
+	g.waiting = slices.DeleteFunc(g.waiting, func(w waiter) bool { return w.addr == l.Addr || w.till != 0 && w.till+goneBy < s.now })
 	if g.running != nil || len(s.Changes) > 0 {
 		return
 	}
-	w := waiter{addr: l.addr, args: l.args, db: l.db}
-	n := len(l.args)
-	timeout := n - 1
-	switch name {
-	case "blpop", "brpop", "bzpopmin", "bzpopmax":
-		w.from = l.args[1:max(1, n-1)]
-	case "blmove", "brpoplpush":
-		if n > 2 {
-			w.from, w.to = l.args[1:2], l.args[2]
-		}
-	case "blmpop", "bzmpop":
-		timeout = 1
-		if n > 3 {
-			count, _ := strconv.Atoi(l.args[2])
-			w.from = l.args[3:min(n, 3+max(count, 0))]
-		}
-	}
-	if len(w.from) == 0 {
+	c := keyspace.Find(name)
+	if c == nil || c.Waits == nil || !c.Accepts(len(l.Args)-1) {
 		return
 	}
-	seconds, err := strconv.ParseFloat(l.args[timeout], 64)
-	if err != nil || seconds < 0 {
+	wait, problem := c.Waits(l.Args[1:])
+	if problem != "" {
 		return
 	}
-	if seconds > 0 {
-		w.till = s.now + int64(seconds*1000)
+	w := waiter{addr: l.Addr, args: l.Args, db: l.DB, from: wait.Keys}
+	if name == "blmove" || name == "brpoplpush" {
+		w.to = l.Args[2]
+	}
+	if wait.Timeout > 0 {
+		w.till = s.now + wait.Timeout.Milliseconds()
 	}
 	g.waiting = append(g.waiting, w)
 }
 
 // served delivers what blocked clients got after the command before this line.
-func (g *group) served(name string, l line, at time.Time) {
+func (g *group) served(name string, l resp.MonitorLine, at time.Time) {
 	if g.ready {
 		rival := ""
-		if pops[name] && len(g.events) > 0 && slices.Contains(l.args, g.events[0].key) {
-			rival = l.addr
+		if pops[strings.TrimPrefix(name, "b")] && len(g.events) > 0 && slices.Contains(l.Args, g.events[0].key) {
+			rival = l.Addr
 		}
 		g.serve(at, rival)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
 // OwnName is the name of the harness's own connections to masters (CLIENT SETNAME). Their commands are
@@ -133,7 +135,7 @@ func (w *wire) limit(ctx context.Context) (stop func() bool) {
 
 // do sends a command and returns its reply. Events and lines of MONITOR before it are discarded.
 func (w *wire) do(args ...string) (value, error) {
-	if _, err := io.WriteString(w, encode(args...)); err != nil {
+	if _, err := io.WriteString(w, resp.Encode(args...)); err != nil {
 		return value{}, err
 	}
 	for {
@@ -236,10 +238,10 @@ func (t *tapped) probe() error {
 		}
 		if e, ok := v.event(); ok && e.key == key {
 			got = append(got, e.what)
-		} else if l, err := parseLine(v.text); v.isLine() && err == nil && slices.ContainsFunc(commands, func(c []string) bool { return slices.Equal(c, l.args) }) {
-			got = append(got, l.args[0])
-		} else if v.isLine() && err == nil && l.addr == "" {
-			got = append(got, l.args[0])
+		} else if l, err := resp.ParseMonitor(v.text); v.isLine() && err == nil && slices.ContainsFunc(commands, func(c []string) bool { return slices.Equal(c, l.Args) }) {
+			got = append(got, l.Args[0])
+		} else if v.isLine() && err == nil && l.Addr == "" {
+			got = append(got, l.Args[0])
 		}
 	}
 	if !slices.Equal(got, want) {

@@ -14,4 +14,7 @@
 // Keyspace events say what happened to a key and why. Lines of MONITOR say which connection sent
 // which command, and with that the value and the deadline of the key. The copy does not expire keys
 // by a clock of its own: an event says when the master did.
+//
+// The copy has the values of strings. Of hashes, lists and sets it has the type and the deadline: no vote and no story rests
+// on their elements, the lines do not say which ones SPOP took, and each snapshot would have to read them all.
 package shadow

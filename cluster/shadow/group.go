@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // group makes steps of the stream of events and lines.
@@ -78,26 +79,26 @@ func (g *group) event(e event, at time.Time) {
 }
 
 // line takes a line of MONITOR.
-func (g *group) line(l line, at time.Time) {
-	if l.addr == "" {
+func (g *group) line(l resp.MonitorLine, at time.Time) {
+	if l.Addr == "" {
 		g.called(l, at)
 		return
 	}
-	if tx := g.running; tx != nil && tx != g.open[l.addr] {
+	if tx := g.running; tx != nil && tx != g.open[l.Addr] {
 		g.scatter()
 	}
 	g.closeScript()
-	name := strings.ToLower(l.args[0])
+	name := strings.ToLower(l.Args[0])
 	g.served(name, l, at)
-	g.now = l.time / 1000
-	s := &step{cluster.Executed{Conn: l.addr, Args: l.args, At: at}, g.now}
-	tx := g.open[l.addr]
+	g.now = l.Time / 1000
+	s := &step{cluster.Executed{Conn: l.Addr, Args: l.Args, At: at}, g.now}
+	tx := g.open[l.Addr]
 	switch {
 	case name == "multi":
-		g.open[l.addr] = &transaction{}
+		g.open[l.Addr] = &transaction{}
 		g.finish(s)
 	case tx != nil && endsTransaction[name]:
-		delete(g.open, l.addr)
+		delete(g.open, l.Addr)
 		g.running = nil
 		for _, part := range tx.steps {
 			s.Calls = append(append(s.Calls, part.Args), part.Calls...)
@@ -105,8 +106,8 @@ func (g *group) line(l line, at time.Time) {
 		}
 		g.finish(s)
 	case name == "auth" || name == "hello": // of a new connection, mostly
-		g.own[l.addr] = name == "hello" && l.args[len(l.args)-1] == OwnName
-		delete(g.open, l.addr)
+		g.own[l.Addr] = name == "hello" && l.Args[len(l.Args)-1] == OwnName
+		delete(g.open, l.Addr)
 		g.running = nil
 		g.finish(s)
 	case tx != nil && name != "watch" && name != "quit":
@@ -125,25 +126,25 @@ func (g *group) line(l line, at time.Time) {
 }
 
 // execute applies a command that is not part of a script.
-func (g *group) execute(s *step, name string, l line) {
+func (g *group) execute(s *step, name string, l resp.MonitorLine) {
 	switch {
 	case isScript[name]:
 		g.unexplained(s.At)
 		g.script = s
 		return
-	case name == "client" && len(l.args) == 3 && strings.EqualFold(l.args[1], "setname") && l.args[2] == OwnName:
-		g.own[l.addr] = true
+	case name == "client" && len(l.Args) == 3 && strings.EqualFold(l.Args[1], "setname") && l.Args[2] == OwnName:
+		g.own[l.Addr] = true
 	}
 	g.explain(s, name, l)
 	g.block(s, name, l)
 }
 
 // explain applies a command with the events that have come.
-func (g *group) explain(s *step, name string, l line) {
+func (g *group) explain(s *step, name string, l resp.MonitorLine) {
 	first := len(s.Changes)
 	switch {
-	case (name == "flushall" || name == "flushdb") && flushes(l.args):
-		db := l.db
+	case (name == "flushall" || name == "flushdb") && flushes(l.Args):
+		db := l.DB
 		if name == "flushall" {
 			db = -1
 		}
@@ -153,15 +154,15 @@ func (g *group) explain(s *step, name string, l line) {
 	}
 	events := g.events
 	g.events = nil
-	strange := slices.ContainsFunc(events, func(e event) bool { return !slices.Contains(l.args, e.key) })
+	strange := slices.ContainsFunc(events, func(e event) bool { return !slices.Contains(l.Args, e.key) })
 	if strange {
-		g.events = slices.DeleteFunc(slices.Clone(events), func(e event) bool { return slices.Contains(l.args, e.key) })
-		events = slices.DeleteFunc(events, func(e event) bool { return !slices.Contains(l.args, e.key) })
+		g.events = slices.DeleteFunc(slices.Clone(events), func(e event) bool { return slices.Contains(l.Args, e.key) })
+		events = slices.DeleteFunc(events, func(e event) bool { return !slices.Contains(l.Args, e.key) })
 		g.unexplained(s.At)
 	}
-	s.Changes = append(s.Changes, g.keys.follow(l.db, l.args, s.now, events)...)
-	if l.addr == "" {
-		attributed(s.Changes[first:], l.args)
+	s.Changes = append(s.Changes, g.keys.follow(l.DB, l.Args, s.now, events)...)
+	if l.Addr == "" {
+		attributed(s.Changes[first:], l.Args)
 	}
 }
 
@@ -198,9 +199,9 @@ func (g *group) unexplained(at time.Time) {
 }
 
 // called takes the line of a command that a script has called.
-func (g *group) called(l line, at time.Time) {
+func (g *group) called(l resp.MonitorLine, at time.Time) {
 	if g.script == nil { // the line of the script came before the account began
-		g.script = &step{cluster.Executed{At: at}, l.time / 1000}
+		g.script = &step{cluster.Executed{At: at}, l.Time / 1000}
 	}
 	for _, x := range g.alone { // a script's clock stands still: the keys expired before it
 		g.deliver(x)
@@ -208,8 +209,8 @@ func (g *group) called(l line, at time.Time) {
 	g.alone = nil
 	s := g.script
 	s.At = at
-	s.Calls = append(s.Calls, l.args)
-	g.explain(s, strings.ToLower(l.args[0]), l)
+	s.Calls = append(s.Calls, l.Args)
+	g.explain(s, strings.ToLower(l.Args[0]), l)
 }
 
 // closeScript ends the open script: no further command of it can come.

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // TestStreams makes steps of recorded streams: lines of MONITOR, events as "! DATABASE KEY EVENT", and
@@ -67,7 +68,7 @@ func play(t *testing.T, g *group, l string) {
 		return
 	}
 	if !strings.HasPrefix(l, "! ") {
-		parsed, err := parseLine([]byte(l))
+		parsed, err := resp.ParseMonitor([]byte(l))
 		if err != nil {
 			t.Fatalf("%q: %v", l, err)
 		}

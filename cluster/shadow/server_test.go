@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -139,6 +140,20 @@ func (s *testServer) settle() {
 	}
 }
 
+// copied returns what the account knows of a key when all steps so far were delivered.
+func (s *testServer) copied(key string) (e entry) {
+	s.t.Helper()
+	s.account.mu.Lock()
+	now := s.account.now
+	s.account.mu.Unlock()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
+	defer cancel()
+	if err := now.settled(ctx, func() { e = s.account.group.keys.all[place{0, key}] }); err != nil {
+		s.t.Fatal(err)
+	}
+	return e
+}
+
 // take returns the steps so far and forgets them.
 func (s *testServer) take() []cluster.Executed {
 	s.mu.Lock()
@@ -175,7 +190,7 @@ func (s *testServer) client() *testClient {
 func (c *testClient) send(commands ...[]string) bool {
 	text, first := "", len(c.exchanges)
 	for _, args := range commands {
-		text += encode(args...)
+		text += resp.Encode(args...)
 		c.exchanges = append(c.exchanges, exchange{args: args})
 	}
 	if _, err := fmt.Fprint(c, text); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -147,14 +146,4 @@ func (r *reader) keep(n int) error {
 		return fmt.Errorf("a reply is longer than %d bytes", maxReply)
 	}
 	return nil
-}
-
-// encode returns the command in RESP.
-func encode(args ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	return b.String()
 }

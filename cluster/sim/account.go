@@ -41,7 +41,7 @@ func (a *account) note(kind cluster.ChangeKind, key string, before, after *keysp
 	if strings.HasPrefix(key, cluster.FillerPrefix) {
 		return
 	}
-	c := cluster.Change{Key: key, Kind: kind, Members: memberChanges(before, after)}
+	c := cluster.Change{Key: key, Kind: kind}
 	last := after
 	if before != nil && before.Parts == nil {
 		c.Before = before.Text
@@ -111,49 +111,6 @@ func (a *account) replaced(before map[string]keyspace.Value) {
 			a.note(cluster.Restored, key, &old, &v)
 		}
 	}
-}
-
-// memberChanges compares the elements of values. A nil value is absent.
-func memberChanges(before, after *keyspace.Value) (all []cluster.Member) {
-	old, now := elements(before), elements(after)
-	names := maps.Clone(old)
-	maps.Copy(names, now)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		x, was := old[name]
-		y, is := now[name]
-		m := cluster.Member{Name: name, Value: y, Before: x}
-		switch {
-		case !was:
-			m.Kind = cluster.Created
-		case !is:
-			m.Kind = cluster.Deleted
-		case x != y:
-			m.Kind = cluster.Changed
-		default:
-			continue
-		}
-		all = append(all, m)
-	}
-	return all
-}
-
-// elements returns the fields of a hash with their values, the members of a sorted set with their
-// scores, the members of a set, or the elements of a list.
-func elements(v *keyspace.Value) map[string]string {
-	all := map[string]string{}
-	if v == nil || v.Parts == nil {
-		return all
-	}
-	maps.Copy(all, v.Parts.Fields)
-	for _, x := range v.Parts.Elements {
-		all[x] = ""
-	}
-	for member, score := range v.Parts.Scores {
-		if all[member] = ""; v.Parts.Type == keyspace.SortedSet {
-			all[member] = strconv.FormatFloat(score, 'g', 17, 64)
-		}
-	}
-	return all
 }
 
 // words returns a request as a client sends it.

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"lockpick/cluster/keyspace"
 )
@@ -17,7 +19,8 @@ type clientCommand struct {
 
 var clientCommands = map[string]clientCommand{
 	"id":       {0, 0, func(s *session, _ *Stream, m *Master, _ []string) keyspace.Reply { return keyspace.Int(s.number(m)) }},
-	"info":     {0, 0, func(s *session, _ *Stream, m *Master, _ []string) keyspace.Reply { return keyspace.Bulk(s.describe(m)) }},
+	"info":     {0, 0, func(_ *session, x *Stream, m *Master, _ []string) keyspace.Reply { return text(x.describe(m)) }},
+	"list":     {0, -1, func(_ *session, _ *Stream, m *Master, args []string) keyspace.Reply { return m.listClients(args) }},
 	"getname":  {0, 0, getName},
 	"setname":  {1, 1, setName},
 	"setinfo":  {2, 2, alwaysOK},
@@ -68,17 +71,93 @@ func setName(s *session, _ *Stream, _ *Master, args []string) keyspace.Reply {
 	return keyspace.OK
 }
 
-// describe returns what CLIENT INFO says about the connection, as far as that is modelled.
-func (s *session) describe(m *Master) string {
-	flags, multi := "N", -1
+// describe returns what CLIENT INFO and CLIENT LIST say about the connection. Buffers are not modelled: they have
+// the size 0.
+func (x *Stream) describe(m *Master) string {
+	s := &x.session
+	flags, multi := "", -1
+	if s.subscribed() {
+		flags += "P"
+	}
 	if s.queueing {
-		flags, multi = "x", len(s.queued)
+		flags, multi = flags+"x", len(s.queued)
+	}
+	redirect := -1
+	for _, f := range []struct {
+		sign string
+		set  bool
+	}{{"b", x.blocked}, {"t", s.tracking.on}, {"B", s.tracking.broadcast}, {"d", s.touched(m)}} {
+		if f.set {
+			flags += f.sign
+		}
 	}
 	if s.tracking.on {
-		flags = strings.TrimPrefix(flags, "N") + "t"
+		redirect = 0
 	}
-	return fmt.Sprintf("id=%d name=%s flags=%s db=0 sub=%d psub=%d ssub=0 multi=%d cmd=client|info user=default redir=-1 resp=%d\n",
-		s.number(m), s.name, flags, len(s.listens), len(s.patterns), multi, max(s.version, 2))
+	age := func(since int64) int64 { return (m.world.now - since) / int64(time.Second) }
+	return fmt.Sprintf("id=%d addr=10.0.0.0:%d laddr=10.0.1.%d:6379 fd=%d name=%s age=%d idle=%d flags=%s db=0 sub=%d psub=%d ssub=0 multi=%d qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=default redir=%d resp=%d\n",
+		s.number(m), s.number(m), m.number, s.number(m), s.name, age(s.began), age(s.seen), cmp.Or(flags, "N"), len(s.listens), len(s.patterns), multi, s.lastCommand(), redirect, max(s.version, 2))
+}
+
+func (s *session) subscribed() bool { return len(s.listens)+len(s.patterns) > 0 }
+
+// lastCommand returns the name of the last command, with that of its subcommand.
+func (s *session) lastCommand() string {
+	name := strings.ToLower(s.last[0])
+	switch {
+	case listedCommand(name) == nil:
+		return "NULL"
+	case hasSubcommands[name] && len(s.last) > 1:
+		return name + "|" + strings.ToLower(s.last[1])
+	}
+	return name
+}
+
+// clients returns the connections to the master that have sent a command, in the order of their numbers.
+func (m *Master) clients() (all []*Stream) {
+	for _, links := range m.cluster.links {
+		for _, x := range links[m.number-1].streams {
+			if x.link.master == m && x.run == m.run && x.session.last != nil {
+				all = append(all, x)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *Stream) int { return cmp.Compare(a.session.number(m), b.session.number(m)) })
+	return all
+}
+
+// listClients implements CLIENT LIST.
+func (m *Master) listClients(args []string) keyspace.Reply {
+	wanted := func(*Stream) bool { return true }
+	switch {
+	case len(args) == 2 && strings.EqualFold(args[0], "type"):
+		kind := strings.ToLower(args[1])
+		if !slices.Contains([]string{"normal", "pubsub", "replica", "slave", "master"}, kind) {
+			return keyspace.Error("ERR Unknown client type '" + args[1] + "'")
+		}
+		wanted = func(x *Stream) bool {
+			return kind == map[bool]string{true: "pubsub", false: "normal"}[x.session.subscribed()]
+		}
+	case len(args) > 1 && strings.EqualFold(args[0], "id"):
+		ids := map[int64]bool{}
+		for _, a := range args[1:] {
+			id, ok := keyspace.Integer(a)
+			if !ok {
+				return keyspace.Error("ERR Invalid client ID")
+			}
+			ids[id] = true
+		}
+		wanted = func(x *Stream) bool { return ids[x.session.number(m)] }
+	case len(args) > 0:
+		return keyspace.Error("ERR syntax error")
+	}
+	list := ""
+	for _, x := range m.clients() {
+		if wanted(x) {
+			list += x.describe(m)
+		}
+	}
+	return text(list)
 }
 
 // wakeBlocked implements CLIENT UNBLOCK: the blocking command of a connection ends as at its
@@ -118,17 +197,10 @@ func (m *Master) disconnect(by *Stream, args []string) keyspace.Reply {
 	if err != nil || n < 1 {
 		return keyspace.Error("ERR client-id should be greater than 0")
 	}
-	for _, links := range m.cluster.links {
-		l := links[m.number-1]
-		for _, x := range l.streams {
-			if l.master == m && x != by && x.run == m.run && x.session.id == n { // a connection does not end itself: SKIPME
-				x.run = -1 // whatever it sends from now on finds no connection
-				m.waiting.leave(x)
-				x.unread, x.session.input = nil, nil
-				x.session.end(x)
-				x.replies.enterWire(chunk{end: io.EOF}, 0)
-				return keyspace.Int(1)
-			}
+	for _, x := range m.clients() {
+		if x != by && x.session.id == n { // a connection does not end itself: SKIPME
+			x.close(m, 0)
+			return keyspace.Int(1)
 		}
 	}
 	return keyspace.Int(0)

@@ -173,23 +173,15 @@ func showTime(m *Master, _ []string) keyspace.Reply {
 
 // info returns the fields of INFO that clients need.
 func info(m *Master, _ []string) keyspace.Reply {
-	return keyspace.Bulk(fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n# Clients\r\nblocked_clients:%d\r\n",
+	return text(fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n# Clients\r\nblocked_clients:%d\r\n",
 		serverVersion, m.runID, len(m.replicas), len(m.waiting.all)))
 }
 
+// text returns text for people as a reply.
+func text(s string) keyspace.Reply { return keyspace.Reply{Kind: keyspace.ReplyText, Text: s} }
+
 func role(*Master, []string) keyspace.Reply {
 	return keyspace.Array(keyspace.Bulk("master"), keyspace.Int(0), keyspace.Array())
-}
-
-// commandCount is the number of commands of Redis 7.0.
-const commandCount = 240
-
-// describe implements COMMAND.
-func describe(m *Master, args []string) keyspace.Reply {
-	if len(args) == 1 && strings.EqualFold(args[0], "count") {
-		return keyspace.Int(commandCount)
-	}
-	return m.notModelled(strings.Join(append([]string{"command"}, args[:min(1, len(args))]...), " "))
 }
 
 // noCluster replies to commands of servers in a cluster.

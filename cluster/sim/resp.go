@@ -3,7 +3,8 @@ package sim
 import (
 	"bytes"
 	"strconv"
-	"strings"
+
+	"lockpick/cluster/resp"
 )
 
 // longestCommand is the length of the longest command that a client may send, in bytes. Locks
@@ -25,7 +26,14 @@ func parseCommand(b []byte) (words []string, n int, problem string) {
 		return nil, n, ""
 	}
 	if line[0] != '*' {
-		return strings.Fields(string(line)), n, ""
+		inline, ok := resp.SplitInline(line)
+		if !ok {
+			return nil, n, "ERR Protocol error: unbalanced quotes in request"
+		}
+		for _, w := range inline {
+			words = append(words, string(w))
+		}
+		return words, n, ""
 	}
 	count, err := strconv.Atoi(string(line[1:]))
 	if err != nil || count > 1<<20 {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,10 @@ type session struct {
 	version       int // of the protocol; 0: 2
 	id            int64
 	name          string
+	last          []string // the last command
+	began, seen   int64    // true times of the first and the last command
+
+	closing bool // the server ends the connection after its replies
 
 	queueing bool // after MULTI
 	dirty    bool // a command of the transaction was refused
@@ -41,12 +44,12 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 		return 0
 	}
 	used := 0
-	for later == 0 && used < len(s.input) {
+	for later == 0 && used < len(s.input) && !s.closing {
 		words, n, problem := parseCommand(s.input[used:])
 		if problem != "" {
 			s.write(keyspace.Error(problem))
-			s.input = nil
-			return -1
+			s.input, s.closing = nil, true
+			return 0
 		}
 		if n == 0 {
 			break
@@ -56,6 +59,10 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 			continue
 		}
 		from := len(s.output)
+		s.last, s.seen = words, m.world.now
+		if s.began == 0 {
+			s.began = s.seen
+		}
 		m.admit()
 		m.serving = s
 		r := s.answer(x, m, words)
@@ -144,13 +151,16 @@ type sessionCommand struct {
 var sessionCommands map[string]*sessionCommand
 
 func init() {
-	ok := func(*session, *Stream, *Master, string, []string) keyspace.Reply { return keyspace.OK }
+	quit := func(s *session, _ *Stream, _ *Master, _ string, _ []string) keyspace.Reply {
+		s.closing = true
+		return keyspace.OK
+	}
 	sessionCommands = map[string]*sessionCommand{
 		"hello":        {0, -1, false, (*session).hello},
-		"auth":         {1, 2, false, ok},
+		"auth":         {1, -1, false, auth},
 		"select":       {1, 1, false, selectDB},
 		"client":       {1, -1, false, client},
-		"quit":         {0, 0, true, ok},
+		"quit":         {0, -1, true, quit},
 		"multi":        {0, 0, true, (*session).multi},
 		"exec":         {0, 0, true, (*session).exec},
 		"discard":      {0, 0, true, (*session).discard},
@@ -164,24 +174,58 @@ func init() {
 }
 
 func (s *session) hello(x *Stream, m *Master, _ string, args []string) keyspace.Reply {
-	version := max(s.version, 2)
+	version, name := max(s.version, 2), s.name
 	if len(args) > 0 {
-		n, err := strconv.Atoi(args[0])
-		if err != nil || n < 2 || n > 3 {
+		n, ok := keyspace.Integer(args[0])
+		switch {
+		case !ok:
+			return keyspace.Error("ERR Protocol version is not an integer or out of range")
+		case n < 2 || n > 3:
 			return keyspace.Error("NOPROTO unsupported protocol version")
 		}
-		version = n
+		version = int(n)
 	}
-	s.version = version
-	for i := 1; i+1 < len(args); i++ {
-		if strings.EqualFold(args[i], "setname") {
-			s.name = args[i+1]
+	for i := 1; i < len(args); i++ {
+		switch left := len(args) - i - 1; {
+		case strings.EqualFold(args[i], "auth") && left >= 2:
+			if refused := authenticates(args[i+1]); refused != "" {
+				return keyspace.Error(refused)
+			}
+			i += 2
+		case strings.EqualFold(args[i], "setname") && left >= 1:
+			name = args[i+1]
+			i++
+		default:
+			return keyspace.Error("ERR Syntax error in HELLO option '" + args[i] + "'")
 		}
 	}
+	s.version, s.name = version, name
 	return keyspace.Reply{Kind: keyspace.ReplyMap, Items: []keyspace.Reply{
 		keyspace.Bulk("server"), keyspace.Bulk("redis"), keyspace.Bulk("version"), keyspace.Bulk(serverVersion), keyspace.Bulk("proto"), keyspace.Int(int64(version)),
 		keyspace.Bulk("id"), keyspace.Int(s.number(m)), keyspace.Bulk("mode"), keyspace.Bulk("standalone"), keyspace.Bulk("role"), keyspace.Bulk("master"), keyspace.Bulk("modules"), keyspace.Array(),
 	}}
+}
+
+// auth implements AUTH. The masters have one user, "default", who needs no password.
+func auth(_ *session, _ *Stream, _ *Master, _ string, args []string) keyspace.Reply {
+	switch {
+	case len(args) > 2:
+		return keyspace.Error("ERR syntax error")
+	case len(args) == 1:
+		return keyspace.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	}
+	if refused := authenticates(args[0]); refused != "" {
+		return keyspace.Error(refused)
+	}
+	return keyspace.OK
+}
+
+// authenticates returns the error with which the server refuses a user with a password, or "".
+func authenticates(user string) (refused string) {
+	if user != "default" {
+		return "WRONGPASS invalid username-password pair or user is disabled."
+	}
+	return ""
 }
 
 // number returns the connection's number for CLIENT ID.

@@ -187,6 +187,8 @@ func (s *Stream) carryOut(m *Master) {
 	}
 	s.reply(m, wait)
 	switch {
+	case s.session.closing:
+		s.close(m, wait)
 	case later > 0:
 		s.blocked = true
 		s.world.after(later, &s.resume)
@@ -239,6 +241,15 @@ func (s *Stream) serverGone() {
 	s.unread = nil
 	s.session.end(s)
 	s.replies.enterWire(chunk{end: io.EOF}, 0)
+}
+
+// close makes the server end the connection after a time: whatever the client sends from now on finds none.
+func (s *Stream) close(m *Master, wait time.Duration) {
+	s.run = -1
+	m.waiting.leave(s)
+	s.unread, s.session.input = nil, nil
+	s.session.end(s)
+	s.replies.enterWire(chunk{end: io.EOF}, wait)
 }
 
 func (s *Stream) via() *Link { return s.link }

@@ -1,9 +1,12 @@
 package virtual
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +24,11 @@ var dialogue = []string{
 	"WATCH w", "MULTI", "SET w 1", "INCR w", "EXEC", "MULTI", "NOSUCH", "EXEC", "MULTI", "GET", "DISCARD", "EXEC", "DISCARD", "MULTI", "MULTI", "GET w", "EXEC",
 	"WATCH w", "SET w 5", "MULTI", "GET w", "EXEC", "UNWATCH", "SELECT 0", "SELECT x", "ECHO hi", "PING", "PING you", "NOSUCH a b", "GET", "SET a", "PUBLISH c m",
 	"SCRIPT EXISTS 0123", "CLIENT GETNAME", "CLIENT SETNAME me", "CLIENT GETNAME", "WAIT 0 1", "CLIENT SETNAME", "CLIENT NO-EVICT on", "CLIENT NO-EVICT x", "CLIENT KILL ID x", "CLIENT KILL ID 99999", "CLIENT UNBLOCK 99999", "CLIENT UNBLOCK x", "CLIENT UNBLOCK 1 NOW",
+	"AUTH x", "AUTH default x", "AUTH me x", "AUTH a b c", "HELLO x", "HELLO 4", "HELLO 3 AUTH me x", "HELLO 3 SETNAME", "HELLO 3 WHAT", "HELLO 2 AUTH default", "CLIENT GETNAME",
 	"CLIENT CACHING YES", "CLIENT CACHING", "READONLY", "READWRITE", "ASKING", "CLUSTER SLOTS", "COMMAND COUNT", "SELECT 16", "SELECT -1", "MULTI", "CLIENT SETNAME you", "READONLY", "EXEC",
+	"COMMAND GETKEYS SET k v", "COMMAND GETKEYS MSET a 1 b 2", "COMMAND GETKEYS EVAL x 2 a b c", "COMMAND GETKEYS EVAL x 3 a b", "COMMAND GETKEYS EVAL x 0 a", "COMMAND GETKEYS ZUNIONSTORE d 2 a b", "COMMAND GETKEYS ZMPOP 2 a b MIN",
+	"COMMAND GETKEYS BLPOP a b 1", "COMMAND GETKEYS RENAME a b", "COMMAND GETKEYS PING", "COMMAND GETKEYS NOSUCH a", "COMMAND GETKEYS GET", "COMMAND GETKEYS", "COMMAND GETKEYS BITOP AND d a b", "COMMAND GETKEYS LMPOP x a LEFT",
+	"COMMAND GETKEYS WATCH a b", "COMMAND GETKEYS DEL a b c", "COMMAND GETKEYS BLMPOP 0 1 a LEFT", "COMMAND COUNT x", "COMMAND INFO nosuch", "COMMAND DOCS nosuch",
 	"RPUSH l a b", "BLPOP none l 0", "LMPOP 2 none l LEFT COUNT 2", "ZADD z 1 a 2.5 b", "ZRANDMEMBER z -2 WITHSCORES x", "ZRANDMEMBER z 0 WITHSCORES", "ZUNION 2 z z WITHSCORES", "ZINTER 2 z z", "ZDIFF 2 z none WITHSCORES", "ZMPOP 1 z MIN COUNT 1", "BZPOPMAX z 0",
 	"ZADD z 1 a", "BZMPOP 0 1 z MIN", "HSET hr f v", "HRANDFIELD hr 1 WITHVALUES", "HRANDFIELD hr 1", "HRANDFIELD none 2 WITHVALUES", "ZADD zr 1.5 m", "ZRANDMEMBER zr 2 WITHSCORES", "ZRANDMEMBER zr", "BLPOP none 0.01", "BLMOVE none l LEFT LEFT 0.01", "BRPOPLPUSH none l 0.01",
 }
@@ -91,12 +98,94 @@ func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
 		for _, s := range scripts {
 			compare("EVAL", s, 2, "k1", "k2", "v")
 		}
+		// Masters in memory have no password, and the real one has.
+		password := clients[0].ConfigGet(ctx, "requirepass").Val()["requirepass"]
+		if err := clients[0].ConfigSet(ctx, "requirepass", "").Err(); err != nil {
+			t.Fatal(err)
+		}
 		for _, line := range dialogue {
 			var words []any
 			for _, w := range strings.Fields(line) {
 				words = append(words, w)
 			}
 			compare(words...)
+		}
+		if err := clients[0].ConfigSet(ctx, "requirepass", password).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheTableOfCommandsIsThatOfRedis compares what COMMAND INFO says of each command that masters in memory know: its
+// arguments, its keys, and whether it writes, needs memory, may block, or may not be in a script.
+func TestTheTableOfCommandsIsThatOfRedis(t *testing.T) {
+	real := realMaster(t)
+	memory := New(cluster.Config{Masters: 1}, Options{})
+	defer memory.Close()
+	var tables []map[string]*redis.CommandInfo
+	for _, c := range []cluster.Cluster{real, memory} {
+		l, err := c.Link("c1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &redis.Options{Addr: l.Addr(), MaxRetries: -1, DisableIdentity: true}
+		if c == cluster.Cluster(memory) {
+			o.Dialer = memory.DialContext
+		}
+		client := redis.NewClient(o)
+		defer client.Close()
+		table, err := client.Command(ctx).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, table)
+	}
+	if len(tables[1]) < 150 {
+		t.Fatalf("%d commands", len(tables[1]))
+	}
+	shown := func(c *redis.CommandInfo) string {
+		flags := slices.DeleteFunc(slices.Clone(c.Flags), func(f string) bool {
+			return !slices.Contains([]string{"write", "readonly", "denyoom", "noscript", "blocking", "movablekeys"}, f)
+		})
+		slices.Sort(flags)
+		return fmt.Sprint(c.Arity, flags, c.FirstKeyPos, c.LastKeyPos, c.StepCount)
+	}
+	for name, here := range tables[1] {
+		there := tables[0][name]
+		if there == nil {
+			t.Errorf("%s: Redis does not know it", name)
+		} else if a, b := shown(there), shown(here); a != b {
+			t.Errorf("%s: real %s, in memory %s", name, a, b)
+		}
+	}
+}
+
+// TestInlineCommandsAreReadLikeReal compares the replies to commands that are one line of words, which may be quoted.
+// After a line that cannot be read the connection ends.
+func TestInlineCommandsAreReadLikeReal(t *testing.T) {
+	real := realMaster(t)
+	memory := New(cluster.Config{Masters: 1}, Options{})
+	defer memory.Close()
+	for _, line := range []string{
+		"PING", "  PING\t you ", `ECHO "two words"`, `ECHO 'it\'s'`, `ECHO "\x41\n\t\q\"b"`, `ECHO a"b`, `ECHO a"b"`, `ECHO ""`, `ECHO 'a\nb'`,
+		`ECHO "a"b`, `ECHO "a`, `ECHO 'a`, `ECHO a\`, `SET k "v w" PX 100000`, `GET "k"`, `"GET" k`,
+	} {
+		var got []string
+		for _, c := range []cluster.Cluster{real, memory} {
+			s := &speaker{conn: dial(t, c)}
+			s.input = bufio.NewReader(s.conn)
+			if _, err := io.WriteString(s.conn, line+"\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			text, _, err := s.value()
+			if err == nil && strings.HasPrefix(text, "-ERR Protocol error") {
+				_, _, err = s.value()
+			}
+			got = append(got, fmt.Sprintf("%q %v", text, err))
+			s.conn.Close()
+		}
+		if got[0] != got[1] {
+			t.Errorf("%s: real %s, in memory %s", line, got[0], got[1])
 		}
 	}
 }

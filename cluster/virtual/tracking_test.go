@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"lockpick/cluster"
 )
@@ -28,8 +31,11 @@ func (s *speaker) value() (text string, push bool, err error) {
 	line = strings.TrimSpace(line)
 	n, _ := strconv.Atoi(line[1:])
 	switch line[0] {
-	case '$':
-		b := make([]byte, max(n, 0)+2)
+	case '$', '=':
+		if n < 0 {
+			break
+		}
+		b := make([]byte, n+2)
 		_, err = io.ReadFull(s.input, b)
 		return string(b[:len(b)-2]), false, err
 	case '*', '>', '%':
@@ -159,4 +165,68 @@ func dial(t *testing.T, c cluster.Cluster) net.Conn {
 		t.Fatal(err)
 	}
 	return conn
+}
+
+// TestConnectionsAreListedLikeReal compares what CLIENT LIST and CLIENT INFO say of connections in several states,
+// except numbers, addresses, times and sizes of buffers.
+func TestConnectionsAreListedLikeReal(t *testing.T) {
+	real := realMaster(t)
+	memory := New(cluster.Config{Masters: 1}, Options{})
+	defer memory.Close()
+	var said [][]string
+	for _, c := range []cluster.Cluster{real, memory} {
+		var all []string
+		speakers := map[string]*speaker{}
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			s := &speaker{conn: dial(t, c)}
+			defer s.conn.Close()
+			s.input = bufio.NewReader(s.conn)
+			speakers[name] = s
+			version := map[bool]string{true: "2", false: "3"}[name == "d"] // in version 3 the replies to SUBSCRIBE are messages
+			for _, command := range []string{"HELLO " + version, "CLIENT SETNAME test-" + name} {
+				if _, err := s.say(command); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, line := range []string{
+			"b WATCH k", "b MULTI", "b SET x 1", "b GET x", "a SET k 1", "c CLIENT TRACKING ON BCAST", "d SUBSCRIBE c1", "d PSUBSCRIBE p*", "e NOSUCH", "a CLIENT LIST", "a CLIENT INFO", "e GET k", "b DISCARD", "c CLIENT TRACKING OFF",
+			"d UNSUBSCRIBE c1", "e HELLO 2", "a CLIENT LIST TYPE pubsub", "a CLIENT LIST TYPE normal", "a CLIENT LIST TYPE x", "a CLIENT LIST ID x", "a CLIENT LIST ID", "a CLIENT LIST ID 999999", "a CLIENT LIST WHAT",
+		} {
+			name, command, _ := strings.Cut(line, " ")
+			got, err := speakers[name].say(command)
+			if err != nil {
+				t.Fatal(line, err)
+			}
+			for _, text := range got {
+				all = append(all, line)
+				for l := range strings.Lines(text) {
+					all = append(all, listedFields(l))
+				}
+			}
+		}
+		said = append(said, all)
+	}
+	if d := cmp.Diff(said[0], said[1]); d != "" {
+		t.Errorf("real (-), in memory (+):\n%s", d)
+	}
+}
+
+// listedFields leaves out the values of a connection that differ from server to server, and other connections than
+// those of the test.
+func listedFields(l string) string {
+	fields := strings.Fields(l)
+	if len(fields) < 10 {
+		return strings.TrimSpace(l)
+	}
+	if !strings.Contains(l, " name=test-") {
+		return ""
+	}
+	for i, f := range fields {
+		name, _, _ := strings.Cut(f, "=")
+		if !slices.Contains([]string{"name", "flags", "db", "sub", "psub", "ssub", "multi", "cmd", "user", "redir", "resp"}, name) {
+			fields[i] = name
+		}
+	}
+	return strings.Join(fields, " ")
 }

@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"cluster/process": {"cluster", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
 	// What a real master does to its keys, for both.
-	"cluster/shadow": {"cluster", "cluster/keyspace"},
+	"cluster/shadow": {"cluster", "cluster/keyspace", "cluster/resp"},
 	// The votes that follow from what masters did to their keys.
 	"cluster/account": {"cluster", "cluster/resp", "history"},
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"cluster/lua":      {"cluster/keyspace"},
 	// The simulated masters answer the lock's own commands; clients that are processes
 	// speak for the locks under test.
-	"cluster/sim":     {"cluster", "cluster/keyspace", "cluster/lua", "history", "redlock", "redlock/protocol"},
+	"cluster/sim":     {"cluster", "cluster/keyspace", "cluster/lua", "cluster/resp", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},

@@ -186,7 +186,7 @@ func (c *campaign) observed(client string, links []cluster.Link) func(vote func(
 		for i, l := range links {
 			if o, able := l.(cluster.Observable); able {
 				o.Observe(cluster.Observer{
-					Opened:   func(conn string) { c.account.Opened(client, i, conn, vote) },
+					Opened: func(conn string) { c.account.Opened(client, i, conn, vote) },
 					Exchange: func(x cluster.Exchange) {
 						if command := x.Refused(); command != "" && !c.s.Admin {
 							c.recordRefused(i, client, command, x.Error)
@@ -194,7 +194,7 @@ func (c *campaign) observed(client string, links []cluster.Link) func(vote func(
 						}
 						c.account.Exchange(client, i, x, vote)
 					},
-					Lost:     c.unobserved,
+					Lost: c.unobserved,
 				})
 			}
 		}

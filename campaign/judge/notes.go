@@ -75,8 +75,16 @@ func foreignChanges(ops []history.Op) []string {
 	if times == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("somebody who is no client of this run changed keys %d times, the first time on %s at %.1fs by %s: what depends on it proves nothing about the lock",
-		times, first.Process, first.Time.Seconds(), cmp.Or(first.Value.Evidence, first.Value.Form))}
+	return []string{fmt.Sprintf("somebody who is no client of this run changed keys %s on %s at %.1fs by %s: what depends on it proves nothing about the lock",
+		often(times), first.Process, first.Time.Seconds(), cmp.Or(first.Value.Evidence, first.Value.Form))}
+}
+
+// often says how often something happened, before a text that says where or when it was first.
+func often(n int) string {
+	if n == 1 {
+		return "once,"
+	}
+	return fmt.Sprintf("%d times, the first time", n)
 }
 
 // refusals returns a note on each command that masters refused because no lock sends it, and one on connections of other
@@ -100,7 +108,7 @@ func refusals(ops []history.Op) []string {
 	}
 	var notes []string
 	for _, k := range order {
-		at := fmt.Sprintf("%d times, the first time on %s at %.1fs", times[k], first[k].Process, first[k].Time.Seconds())
+		at := fmt.Sprintf("%s on %s at %.1fs", often(times[k]), first[k].Process, first[k].Time.Seconds())
 		if k.command == "" {
 			notes = append(notes, "another user of this machine connected to a client's link and was refused "+at)
 			continue

@@ -185,7 +185,7 @@ soak: setup-test
 
 stress: FOR ?= 15m
 stress: setup-run
-	STRESS=$(FOR) $(GO) test -race -timeout 0 -parallel 3 -v ./redlock -run '^TestStress$$'
+	STRESS=$(FOR) $(GO) test -race -timeout 0 -parallel 5 -v ./redlock -run '^TestStress$$'
 
 bench:
 	$(GO) test -tags real -run '^$$' -bench . -benchmem ./...

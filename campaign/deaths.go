@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/cluster"
 	"lockpick/history"
+	"lockpick/workload"
 )
 
 // deathsEvery is the time between two checks for dead masters, so a death is recorded at most that late.
@@ -36,6 +37,7 @@ func (c *campaign) watchDeaths(ctx context.Context) {
 		if n%int(resourcesEvery/deathsEvery) == 0 {
 			c.checkDescriptors()
 			c.checkHistory()
+			c.recordStrangers()
 		}
 	}
 }
@@ -70,6 +72,42 @@ func (c *campaign) recordDeaths() {
 	// Nothing restarts these masters, and without a majority no lock can be acquired.
 	if stop := c.stopVisits.Load(); stop != nil && c.s.Masters-down < c.s.Masters/2+1 {
 		(*stop)(errNoMajority)
+	}
+}
+
+// recordRefused records that a master (0 is m1) refused a command of a client, or with no command that the client's link
+// to it refused a connection.
+func (c *campaign) recordRefused(master int, client, command, reply string) {
+	c.recorder.Record(history.Op{
+		Process: c.masters.Masters()[master].Name(), Type: history.Info, F: history.FRefused, Error: reply,
+		Value: &history.Value{Client: client, Command: command},
+	})
+}
+
+// strangers counts the connections of other users of the machine that are recorded, by link.
+type strangers struct {
+	sync.Mutex
+	recorded map[cluster.Link]int64
+}
+
+// recordStrangers records the connections of other users of the machine that links have refused since the last call.
+func (c *campaign) recordStrangers() {
+	s := &c.strangers
+	s.Lock()
+	defer s.Unlock()
+	if s.recorded == nil {
+		s.recorded = map[cluster.Link]int64{}
+	}
+	for _, client := range workload.Clients(c.s.Clients) {
+		for i := range c.masters.Masters() {
+			link, err := c.masters.Link(client, i)
+			if err != nil {
+				continue
+			}
+			for ; s.recorded[link] < link.Counts().Strangers; s.recorded[link]++ {
+				c.recordRefused(i, client, "", "a connection of another user of this machine")
+			}
+		}
 	}
 }
 

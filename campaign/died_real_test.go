@@ -59,7 +59,7 @@ func foreignTo(t *testing.T, driver string, masters cluster.Cluster, i int) fore
 	c := redis.NewClient(&redis.Options{Addr: link.Addr()})
 	defer c.Close()
 	info := c.InfoMap(t.Context(), "server").Item("Server", "process_id")
-	port := c.ConfigGet(t.Context(), "port").Val()["port"]
+	port := c.InfoMap(t.Context(), "server").Item("Server", "tcp_port")
 	pid, err := strconv.Atoi(info)
 	if err != nil {
 		t.Fatalf("process id %q: %v", info, err)

@@ -186,9 +186,15 @@ func (c *campaign) observed(client string, links []cluster.Link) func(vote func(
 		for i, l := range links {
 			if o, able := l.(cluster.Observable); able {
 				o.Observe(cluster.Observer{
-					Opened:   func(conn string) { c.account.Opened(client, i, conn, vote) },
-					Exchange: func(x cluster.Exchange) { c.account.Exchange(client, i, x, vote) },
-					Lost:     c.unobserved,
+					Opened: func(conn string) { c.account.Opened(client, i, conn, vote) },
+					Exchange: func(x cluster.Exchange) {
+						if command := x.Refused(); command != "" && !c.s.Admin {
+							c.recordRefused(i, client, command, x.Error)
+							return
+						}
+						c.account.Exchange(client, i, x, vote)
+					},
+					Lost: c.unobserved,
 				})
 			}
 		}

@@ -34,6 +34,9 @@ func (c *campaign) end() {
 		return
 	}
 	c.recordDeaths()
+	if c.world == nil && !c.enacted {
+		c.recordStrangers()
+	}
 	c.ended = true
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 }

@@ -222,6 +222,7 @@ type campaign struct {
 	opt        Options
 	cancel     context.CancelCauseFunc // ends all activities of the run
 	work       atomic.Pointer[workload.Workload]
+	strangers  strangers
 	reached    atomic.Bool  // a client has sent something to a master
 	seen       atomic.Int64 // the latest time that now returned (ns)
 	frozen     atomic.Bool  // the simulated world was abandoned, so its time is constant

@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/internal/otherfile"
 )
 
 // Store is the folder for runs, with a subfolder for each run.
@@ -129,7 +130,7 @@ func (s Store) Runs() ([]string, error) {
 }
 
 // CopyRun copies a run into the store under a name, unless the store has one of that name. It returns false
-// if from is not a run.
+// if from is not a run. Somebody else may have made it: links, pipes and devices in it are left out.
 func (s Store) CopyRun(from, name string) (bool, error) {
 	if _, err := history.Find(filepath.Join(from, judge.HistoryFile)); err != nil {
 		return false, nil
@@ -138,7 +139,7 @@ func (s Store) CopyRun(from, name string) (bool, error) {
 	if _, err := os.Stat(to); err == nil {
 		return true, nil
 	}
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+	if err := otherfile.CopyFolder(to, from, otherfile.MaxPart); err != nil {
 		return false, fmt.Errorf("store: copy the run %s: %w", from, err)
 	}
 	return true, nil

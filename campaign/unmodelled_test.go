@@ -12,7 +12,7 @@ import (
 // TestACommandThatIsNotModelledEndsARun: no property holds, and each says which command it was.
 func TestACommandThatIsNotModelledEndsARun(t *testing.T) {
 	for lock, command := range map[string][]any{
-		"sends-geoadd": {"GEOADD", "places", "1", "2", "x"}, "waits": {"BLPOP", "none", "0"}, "other-database": {"MOVE", "k", "1"}, "sends-get": {"GET", "k"},
+		"sends-geoadd": {"GEOADD", "places", "1", "2", "x"}, "waits": {"BLPOP", "none", "0"}, "other-database": {"MOVE", "k", "1"}, "sends-get": {"GET", "k"}, "sends-flushall": {"FLUSHALL"},
 	} {
 		want := map[string]string{
 			"sends-geoadd": "not modelled: GEOADD", "waits": "not modelled: BLPOP THAT WAITS, FROM A CLIENT WITHOUT A CONNECTION OF ITS OWN", "other-database": "not modelled: MOVE BETWEEN DATABASES",

@@ -399,7 +399,7 @@ const deathNotice = 2 * time.Second
 func foreignDeath(ops []history.Op) death {
 	for i := range ops {
 		op := &ops[i]
-		if op.F == history.FChange && op.Value != nil && op.Value.Form != "" && op.Value.Client == "" {
+		if op.Foreign() {
 			return death{from: changed(op), how: fmt.Sprintf("somebody else's command %s %s on %s at %s: %s", cmp.Or(op.Value.Evidence, op.Value.Form),
 				fmt.Sprintf(changeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, at(changed(op)), op.Error)}
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/campaign"
+	"lockpick/reports"
 )
 
 // progress shows the progress of a run on stderr: a bar on a terminal, otherwise a line every
@@ -36,7 +37,7 @@ func (p *progress) line(format string, args ...any) {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	fmt.Fprintln(os.Stderr, reports.PrintableLines(fmt.Sprintf(format, args...))) // clients and catalogues wrote some of it
 }
 
 func (p *progress) live(s campaign.Status) {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/checker"
+	"lockpick/internal/otherfile"
 	"lockpick/watch"
 )
 
@@ -101,7 +102,7 @@ func (f *watchFlags) redisOptions(text string) (*redis.Options, error) {
 		o.TLSConfig.InsecureSkipVerify = f.insecure
 		o.TLSConfig.MinVersion = tls.VersionTLS12
 		if f.caFile != "" {
-			pem, err := os.ReadFile(f.caFile)
+			pem, err := otherfile.Read(f.caFile, otherfile.MaxResult)
 			if err != nil {
 				return nil, fmt.Errorf("--tls-ca: %w", err)
 			}

@@ -79,6 +79,15 @@ type Exchange struct {
 	Changes   []Change // what it changed
 }
 
+// Refused returns the name of the command if it is one that masters refuse unless Config.Admin is set, and the reply is
+// an error; otherwise "".
+func (x *Exchange) Refused() string {
+	if x.Error == "" {
+		return ""
+	}
+	return Refused(x.Args[0], x.Args[1:]...)
+}
+
 // Observer receives what happens on a link.
 type Observer struct {
 	Opened   func(conn string) // a connection is open; it may be called a second time with another address of it

@@ -199,6 +199,7 @@ type Config struct {
 	MaxMemory   int64                            // bytes; 0: no limit
 	Eviction    Eviction                         // the policy at that limit; empty: NoEviction
 	Replicas    int                              // asynchronous replicas of each master, 0 to 2
+	Admin       bool                             // clients may send commands that no lock sends (see Refused)
 	Image       string                           // docker: image reference; empty: the choice of docker.DefaultImage
 	LogDir      string                           // directory of the logs mN.log, which are appended to; empty: none
 	Progress    func(format string, args ...any) // told of long work, such as an image that is built; nil: nobody

@@ -1,13 +1,10 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -123,83 +120,6 @@ func (c *conn) readReplies(upstream *net.TCPConn) {
 	} else {
 		c.replies.put(item{kind: itemReset})
 	}
-}
-
-// authenticate is the link's own command on a connection. authenticOK is the only reply after which
-// the connection may be used.
-const (
-	authenticate = "AUTH %s\r\n"
-	authenticOK  = "+OK\r\n"
-)
-
-// introduce reads the replies to the link's own commands. passed reports whether other replies may
-// follow. If they may not, closed reports whether the master has ended the connection by closing its
-// side. A server that does not accept the password is not the link's master, or refuses connections:
-// the client gets this one reply, and nothing more, which it would take for the reply to another
-// command.
-func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
-	if c.link.Password != "" {
-		said, err := readLine(upstream)
-		if err != nil {
-			return errors.Is(err, io.EOF), false
-		}
-		if string(said) != authenticOK {
-			c.replies.put(item{kind: itemBytes, data: said})
-			upstream.Close()
-			return true, false
-		}
-	}
-	if c.asks {
-		address, err := readAddress(upstream)
-		if err != nil {
-			return errors.Is(err, io.EOF), false
-		}
-		c.link.mu.Lock()
-		c.address = address
-		c.link.mu.Unlock()
-		if c.observer != nil && address != "" && address != upstream.LocalAddr().String() {
-			c.observer.Opened(address)
-		}
-	}
-	return false, true
-}
-
-// readLine reads no further than the end of a line, because the next bytes belong to the client.
-func readLine(r io.Reader) (line []byte, err error) {
-	for !bytes.HasSuffix(line, []byte("\n")) && len(line) < chunkSize {
-		var one [1]byte
-		if _, err := r.Read(one[:]); err != nil {
-			return nil, err
-		}
-		line = append(line, one[0])
-	}
-	return line, nil
-}
-
-// askAddress is the link's own command whose reply contains the address of the connection. A server
-// that does not know the command replies with an error, and the address stays unknown.
-const askAddress = "CLIENT INFO\r\n"
-
-// readAddress reads the reply to askAddress.
-func readAddress(r io.Reader) (string, error) {
-	head, err := readLine(r)
-	if err != nil || head[0] != '$' {
-		return "", err
-	}
-	n, err := strconv.Atoi(string(bytes.TrimSpace(head[1:])))
-	if err != nil || n < 0 || n > chunkSize {
-		return "", errors.New("the reply to CLIENT INFO has another form")
-	}
-	info := make([]byte, n+len("\r\n"))
-	if _, err := io.ReadFull(r, info); err != nil {
-		return "", err
-	}
-	for _, field := range bytes.Fields(info) {
-		if address, ok := bytes.CutPrefix(field, []byte("addr=")); ok {
-			return string(address), nil
-		}
-	}
-	return "", nil
 }
 
 // read passes on all bytes that src sends. It reports whether src ended by closing its side.
@@ -460,14 +380,8 @@ func (c *conn) open() {
 	if err == nil && c.observer != nil {
 		c.observer.Opened(nc.LocalAddr().String())
 	}
-	introduction := ""
-	if l.Password != "" {
-		introduction = fmt.Sprintf(authenticate, l.Password)
-	}
-	if c.asks = l.Accounts != nil && l.Accounts(server); c.asks {
-		introduction += askAddress
-	}
-	if err == nil && introduction != "" {
+	c.asks = l.Accounts != nil && l.Accounts(server)
+	if introduction := c.introduction(); err == nil && introduction != "" {
 		// The reader of the replies gets the answers, and notices if this write fails: a paused master
 		// answers late.
 		_, _ = io.WriteString(nc, introduction)

@@ -40,6 +40,7 @@ const dialTimeout = 3 * time.Second
 type LinkOptions struct {
 	Own      bool                     // only processes of this user and of root may use it
 	Dial     Dialer                   // connects to the master: Dial or DialOwn; nil: Dial
+	User     string                   // whom the link logs in as: the master refuses this user the commands of Refused; empty: the default user, who may send them
 	Password string                   // the link authenticates each connection with it, so that clients need not know it; empty: none
 	Lag      func() time.Duration     // delay of each chunk of replies; nil: none
 	Accounts func(server string) bool // whether the server at an address gives an account (see Accountable) and is asked for the address of each connection; nil: none is

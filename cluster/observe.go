@@ -21,6 +21,16 @@ var keyless = []string{"hello", "auth", "client", "ping", "select", "script", "c
 func (o *Observer) follow(c *conn) *resp.Conversation {
 	return &resp.Conversation{
 		Lost: o.Lost, Transactions: true,
+		Refused: func(name []byte, args []resp.Value) bool {
+			if _, is := refused[string(name)]; !is || c.link.User == "" {
+				return false
+			}
+			sub := ""
+			if len(args) > 1 {
+				sub = string(args[1].Text)
+			}
+			return Refused(string(name), sub) != ""
+		},
 		Keep: func(name []byte, args []resp.Value) bool {
 			return !slices.Contains(keyless, string(name)) && !slices.ContainsFunc(args, func(a resp.Value) bool { return a.Cut })
 		},

@@ -39,6 +39,7 @@ const (
 
 	FDied        = "died"        // master: its process ended, or another process replaced it, without a fault (info, error: the observation)
 	FUnmodelled  = "unmodelled"  // master: a client sent a command that the simulated master does not know, so the run proves nothing from here on (info, error: its name)
+	FRefused     = "refused"     // master: it refused a command that no lock sends, or its link a connection of another user of the machine (info; Client: whose link; Command: such as FLUSHALL, or "" for a connection; error: the reply)
 	FBroke       = "broke"       // client: its program broke the protocol, so the run proves nothing from here on (info, error: the line)
 	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which its masters use, too (info, error: by how much; Took: within that time before this line)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
@@ -128,6 +129,11 @@ type Value struct {
 	TookEffect bool              `json:"bit,omitempty"`
 	Evidence   string            `json:"evidence,omitempty"`
 	Bound      time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
+}
+
+// Foreign reports whether a master changed a key for somebody who is not a client of the run.
+func (op *Op) Foreign() bool {
+	return op.F == FChange && op.Value != nil && op.Value.Form != "" && op.Value.Client == ""
 }
 
 // observed reports whether an operation is an observation of a master, which may be recorded late.

@@ -17,6 +17,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/otherfile"
 	"lockpick/search"
 	"lockpick/search/reduce"
 )
@@ -197,7 +198,7 @@ func (r *runner) attemptsOf(file string) int {
 		return attempts
 	}
 	var hits, runs int
-	if text, err := os.ReadFile(file); err == nil {
+	if text, err := otherfile.Read(file, otherfile.MaxResult); err == nil {
 		if _, err := fmt.Sscanf(string(text), rateLine, &hits, &runs); err == nil && hits > 0 && hits <= runs {
 			return attemptsFor(hits, runs)
 		}

@@ -48,6 +48,9 @@ func TTL(d time.Duration) Option { return func(c *config) { c.base.TTL = d } }
 // RestartDelay sets the least time for which a killed master stays down. Default: 0.
 func RestartDelay(d time.Duration) Option { return func(c *config) { c.base.RestartDelay = d } }
 
+// Admin lets the lock send commands that masters refuse otherwise because no lock sends them, such as FLUSHALL and CONFIG.
+func Admin() Option { return func(c *config) { c.base.Admin = true } }
+
 // Properties sets the properties that are judged, by level or name; docs/checking.md lists
 // them. Default: L2, mutual exclusion.
 func Properties(names ...string) Option { return func(c *config) { c.base.Properties = names } }

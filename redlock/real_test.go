@@ -28,7 +28,7 @@ func masters(t *testing.T, n int, p cluster.Persistence) cluster.Cluster {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server: ", err)
 	}
-	c, err := process.Start(t.Context(), cluster.Config{Masters: n, Persistence: p})
+	c, err := process.Start(t.Context(), cluster.Config{Masters: n, Persistence: p, Admin: true})
 	if err != nil {
 		t.Fatal(err)
 	}

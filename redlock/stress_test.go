@@ -53,6 +53,10 @@ func TestStress(t *testing.T) {
 			t.Parallel()
 			stressSecured(t, d, more)
 		})
+		t.Run("forged replies", func(t *testing.T) {
+			t.Parallel()
+			stressForged(t, more)
+		})
 		t.Run("Sentinel", func(t *testing.T) {
 			t.Parallel()
 			stressSentinel(t, d, more)

@@ -1,8 +1,10 @@
 package search
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -101,37 +103,53 @@ func (r *ReplayResult) Conclude() judge.Conclusion {
 	return r.worst
 }
 
-// content reads the history of a run, compressed or not.
-func content(dir string) ([]byte, error) {
+// lines reads the history of a run line by line, compressed or not.
+type lines struct {
+	*bufio.Scanner
+	io.Closer
+}
+
+func linesOf(dir string) (lines, error) {
 	in, err := history.Open(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
-		return nil, err
+		return lines{}, err
 	}
-	defer in.Close()
-	return io.ReadAll(in)
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, history.MaxLine)
+	return lines{s, in}, nil
 }
 
 // SameHistory compares the records of two runs byte by byte, except for the headers, which
 // contain versions. difference describes the first difference, or is "".
 func SameHistory(one, other string) (difference string, err error) {
-	a, err := content(one)
+	a, err := linesOf(one)
 	if err != nil {
 		return "", err
 	}
-	b, err := content(other)
+	defer a.Close()
+	b, err := linesOf(other)
 	if err != nil {
 		return "", err
 	}
-	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
-	for i := 1; i < min(len(x), len(y)); i++ {
-		if !bytes.Equal(x[i], y[i]) {
-			return fmt.Sprintf("line %d was\n  %s\nand is now\n  %s", i+1, x[i], y[i]), nil
+	defer b.Close()
+	both := 0
+	for ; ; both++ {
+		x, y := a.Scan(), b.Scan()
+		switch err := errors.Join(a.Err(), b.Err()); {
+		case err != nil:
+			return "", fmt.Errorf("compare the histories of %s and %s: %w", one, other, err)
+		case !x && !y:
+			return "", nil
+		case x && y:
+			if both > 0 && !bytes.Equal(a.Bytes(), b.Bytes()) {
+				return fmt.Sprintf("line %d was\n  %s\nand is now\n  %s", both+1, a.Bytes(), b.Bytes()), nil
+			}
+			continue
+		case x:
+			return fmt.Sprintf("there were more than %d lines, and are now %d", both, both), nil
 		}
+		return fmt.Sprintf("there were %d lines, and are now more", both), nil
 	}
-	if len(x) != len(y) {
-		return fmt.Sprintf("there were %d lines, and are now %d", len(x), len(y)), nil
-	}
-	return "", nil
 }
 
 // Keep runs a counterexample on the driver sim and stores the run: the scenario, with the seed that violates

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,62 @@ func foreignDeaths(ops []history.Op) []string {
 			continue
 		}
 		notes = append(notes, fmt.Sprintf("%s at %.1fs: %s; what depends on it proves nothing about the lock", what, op.Time.Seconds(), op.Error))
+	}
+	return notes
+}
+
+// foreignChanges returns a note on commands of somebody else that changed keys.
+func foreignChanges(ops []history.Op) []string {
+	times, first := 0, (*history.Op)(nil)
+	for i := range ops {
+		if op := &ops[i]; op.Foreign() {
+			if times++; times == 1 {
+				first = op
+			}
+		}
+	}
+	if times == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("somebody who is no client of this run changed keys %s on %s at %.1fs by %s: what depends on it proves nothing about the lock",
+		often(times), first.Process, first.Time.Seconds(), cmp.Or(first.Value.Evidence, first.Value.Form))}
+}
+
+// often says how often something happened, before a text that says where or when it was first.
+func often(n int) string {
+	if n == 1 {
+		return "once,"
+	}
+	return fmt.Sprintf("%d times, the first time", n)
+}
+
+// refusals returns a note on each command that masters refused because no lock sends it, and one on connections of other
+// users of the machine that links refused.
+func refusals(ops []history.Op) []string {
+	type kind struct{ command, client string }
+	times, first := map[kind]int{}, map[kind]*history.Op{}
+	var order []kind
+	for i := range ops {
+		op := &ops[i]
+		if op.F != history.FRefused || op.Value == nil {
+			continue
+		}
+		k := kind{op.Value.Command, op.Value.Client}
+		if k.command == "" {
+			k.client = ""
+		}
+		if times[k]++; times[k] == 1 {
+			first[k], order = op, append(order, k)
+		}
+	}
+	var notes []string
+	for _, k := range order {
+		at := fmt.Sprintf("%s on %s at %.1fs", often(times[k]), first[k].Process, first[k].Time.Seconds())
+		if k.command == "" {
+			notes = append(notes, "another user of this machine connected to a client's link and was refused "+at)
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("masters refused %s on a link of %s %s: no lock sends it (with --admin, or admin: true in a scenario, they execute it)", k.command, k.client, at))
 	}
 	return notes
 }

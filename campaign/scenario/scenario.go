@@ -84,7 +84,7 @@ func (s *Scenario) Needs(what string) bool {
 func (s *Scenario) Config() cluster.Config {
 	return cluster.Config{
 		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
-		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
+		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas, Admin: s.Admin,
 	}
 }
 

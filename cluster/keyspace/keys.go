@@ -29,8 +29,8 @@ var keyCommands = map[string]*Command{
 	"scan":        reads(1, -1, scan),
 	"randomkey":   reads(0, 0, randomKey),
 	"dbsize":      reads(0, 0, func(db DB, _ []string) Reply { return Int(int64(len(db.s.pairs))) }),
-	"flushall":    writes(0, 1, flush),
-	"flushdb":     writes(0, 1, flush),
+	"flushall":    writes(0, -1, flush),
+	"flushdb":     writes(0, -1, flush),
 }
 
 func del(db DB, args []string) Reply {
@@ -55,7 +55,7 @@ func exists(db DB, args []string) Reply {
 }
 
 func flush(db DB, args []string) Reply {
-	if len(args) > 0 && !strings.EqualFold(args[0], "sync") && !strings.EqualFold(args[0], "async") {
+	if len(args) > 1 || len(args) == 1 && !strings.EqualFold(args[0], "sync") && !strings.EqualFold(args[0], "async") {
 		return Error(syntaxError)
 	}
 	for _, key := range db.s.Names() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type Site struct {
 	Home       string // directory for everything of the server except its log
 	Log        string // path of the existing log file
 	Password   string // password that clients must send; it is in Settings. Each master has its own
+	ClientUser string // the user as whom clients' links log in; empty: the default user
 	Shim       string // the shared object to load; empty: none
 	Replicated bool   // it must be able to reach other servers
 }
@@ -55,6 +57,18 @@ type Site struct {
 // Settings is the name of the file with the server's password: a command line would show it
 // to every user of the machine.
 const Settings = "redis.conf"
+
+// clientUser is the user of a server whom it refuses what no lock sends. Clients' links log in as this user unless
+// Config.Admin is set; the harness itself is the default user.
+const clientUser = "client"
+
+func (s Site) settings() string {
+	text := "requirepass " + s.Password + "\n"
+	if s.ClientUser != "" {
+		text += "user " + s.ClientUser + " on >" + s.Password + " ~* &* +@all -" + strings.Join(cluster.RefusedNames(), " -") + "\n"
+	}
+	return text
+}
 
 func (s Site) data() string    { return filepath.Join(s.Home, "data") }
 func (s Site) shimDir() string { return filepath.Join(s.Home, "shim") }
@@ -134,9 +148,12 @@ func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, 
 	g.masters = make([]*master, cfg.Masters)
 	starts, ctx := errgroup.WithContext(ctx)
 	for i := range g.masters {
-		sites, password := make([]Site, each), rand.Text()
+		sites, password, user := make([]Site, each), rand.Text(), clientUser
+		if cfg.Admin {
+			user = ""
+		}
 		for k := range sites {
-			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: password}
+			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: password, ClientUser: user}
 			if k > 0 {
 				s.Name += fmt.Sprintf("r%d", k)
 			}
@@ -174,8 +191,7 @@ func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, erro
 	if err := os.MkdirAll(s.data(), 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory of %s: %w", s.Name, err)
 	}
-	settings := []byte("requirepass " + s.Password + "\n")
-	if err := os.WriteFile(filepath.Join(s.Home, Settings), settings, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.Home, Settings), []byte(s.settings()), 0o600); err != nil {
 		return nil, fmt.Errorf("write the settings of %s: %w", s.Name, err)
 	}
 	log := serverLog{s.Log}
@@ -272,7 +288,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 		return l, nil
 	}
 	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) },
-		cluster.LinkOptions{Own: true, Dial: g.dial, Password: g.masters[master].now().Password, Accounts: g.masters[master].accounts})
+		cluster.LinkOptions{Own: true, Dial: g.dial, User: g.masters[master].now().ClientUser, Password: g.masters[master].now().Password, Accounts: g.masters[master].accounts})
 	if err != nil {
 		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -196,6 +197,9 @@ func (s *server) start(ctx context.Context) error {
 func (s *server) failed(from int64, err error) error {
 	if said := s.engine.Complaint(); said != "" {
 		s.log.write(said)
+	}
+	if s.ClientUser != "" && strings.Contains(s.log.tail(), "CONFIG FILE ERROR") {
+		err = fmt.Errorf("%w (a server before Redis 7.0 cannot refuse commands as its settings ask: --admin, or admin: true in the scenario, does without)", err)
 	}
 	if s.log.takenPort(from) {
 		err = fmt.Errorf("%w: %w", ErrPortTaken, err)

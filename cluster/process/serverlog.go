@@ -70,7 +70,7 @@ func (j serverLog) tail() string {
 	if st, err := f.Stat(); err == nil && st.Size() > size {
 		f.Seek(-size, io.SeekEnd)
 	}
-	b, _ := io.ReadAll(f)
+	b, _ := io.ReadAll(io.LimitReader(f, size)) // the server may be writing more
 	all := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
 	if len(all) > lines {
 		all = all[len(all)-lines:]

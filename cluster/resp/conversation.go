@@ -41,6 +41,9 @@ type Conversation struct {
 	Tell func(Exchange)
 	// Keep reports whether a command is needed. name is in lower case. Nil: all commands are.
 	Keep func(name []byte, args []Value) bool
+	// Refused reports whether the master refuses a command. Tell is called with it even if Keep does not accept it, or if
+	// it is in a transaction. name is in lower case. Nil: the master refuses none.
+	Refused func(name []byte, args []Value) bool
 	// Transactions makes a transaction one exchange, that of its EXEC. Otherwise each of its commands is
 	// one, with the part of the reply that is its own.
 	Transactions bool
@@ -248,6 +251,7 @@ func (c *Conversation) onCommand(v *Reply) error {
 	}
 	r.name = lower(r.name[:0], v.Elems[0].Text)
 	name := r.name
+	refused := c.Refused != nil && c.Refused(name, v.Elems)
 	x := command{sent: r.now}
 	switch string(name) {
 	case "multi":
@@ -260,6 +264,9 @@ func (c *Conversation) onCommand(v *Reply) error {
 		r.subscribed = true
 		return nil // the replies are messages, one for each channel
 	case "monitor", "sync", "psync":
+		if refused {
+			break
+		}
 		return fmt.Errorf("after %s a master sends what is no reply", strings.ToUpper(string(name)))
 	case "client":
 		if len(v.Elems) > 2 && bytes.EqualFold(v.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(v.Elems[2].Text, []byte("on")) {
@@ -277,7 +284,7 @@ func (c *Conversation) onCommand(v *Reply) error {
 	} else if x.kind == exec || x.kind == discard {
 		r.multi = false
 	}
-	if c.wants(x.kind) && (c.Keep == nil || c.Keep(name, v.Elems)) {
+	if refused || c.wants(x.kind) && (c.Keep == nil || c.Keep(name, v.Elems)) {
 		x.args = r.keep(v.Elems)
 	}
 	if r.waiting+len(r.read) >= maxPending {
@@ -383,7 +390,7 @@ func (c *Conversation) onExec(v *Reply) {
 	r := &c.replies
 	done := v.Type == '*' && !v.Null
 	for i, q := range r.queued {
-		if done && i < len(v.Elems) {
+		if done && i < len(v.Elems) && !c.Transactions {
 			c.tell(q, &Reply{Value: v.Elems[i]})
 			continue
 		}

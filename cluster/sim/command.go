@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
 	"lockpick/cluster/lua"
 )
@@ -118,6 +119,9 @@ func (m *Master) carryOut(c *command, name string, args []string) keyspace.Reply
 	if !c.Accepts(len(args)) {
 		return wrongNumber(name)
 	}
+	if denied := m.denies(name, args); denied != "" {
+		return keyspace.Error(denied)
+	}
 	if c.Writes {
 		if refused := m.refuses(c); refused != "" {
 			return keyspace.Error(refused)
@@ -130,9 +134,27 @@ func wrongNumber(name string) keyspace.Reply {
 	return keyspace.Error("ERR wrong number of arguments for '" + strings.ToLower(name) + "' command")
 }
 
+// denies returns the error of a command that clients may not send; empty: they may.
+func (m *Master) denies(name string, args []string) string {
+	if m.cluster.config.Admin || cluster.Refused(name, args...) == "" {
+		return ""
+	}
+	name = strings.ToLower(name)
+	switch name {
+	case "config", "acl", "module", "client", "script", "function": // they have subcommands
+		if len(args) > 0 {
+			name += "|" + strings.ToLower(args[0])
+		}
+	}
+	return fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", name)
+}
+
 // unknown replies to a command that does not exist here. It may exist in Redis, so the run proves
-// nothing about a lock that depends on it.
+// nothing about a lock that depends on it, unless clients may not send it anyway.
 func (m *Master) unknown(name string, args []string) keyspace.Reply {
+	if denied := m.denies(name, args); denied != "" {
+		return keyspace.Error(denied)
+	}
 	m.notModelled(name)
 	var b strings.Builder
 	for _, a := range args {

@@ -146,7 +146,7 @@ func realMaster(t *testing.T, p cluster.Persistence) realServer {
 	if ok, why := process.Available(ctx); !ok {
 		t.Skip("nothing to compare with: ", why)
 	}
-	c, err := process.Start(ctx, cluster.Config{Masters: 1, Persistence: p})
+	c, err := process.Start(ctx, cluster.Config{Masters: 1, Persistence: p, Admin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestSimulatedMastersAnswerLikeReal(t *testing.T) {
 				}
 				traces++
 				w := NewWorld(1)
-				c := New(w, cluster.Config{Masters: 1, Persistence: p}, Options{})
+				c := New(w, cluster.Config{Masters: 1, Persistence: p, Admin: true}, Options{})
 				here := simulatedServer{c.masters[0]}
 				steps := rapid.SliceOfN(rapid.Custom(drawStep), 10, 40).Draw(t, "steps")
 				var differs error

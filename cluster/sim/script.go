@@ -30,12 +30,14 @@ func (m *Master) perform(s *lua.Script, keys, args []string, readOnly bool) keys
 func (m *Master) Call(name string, args []string) keyspace.Reply {
 	c, lower := lookUp(name)
 	switch own := sessionCommands[lower]; {
-	case c == nil && own == nil:
+	case c == nil && own == nil && m.denies(name, args) == "":
 		return m.unknown(name, args)
 	case c == nil || c.NoScript:
 		return keyspace.Error("ERR This Redis command is not allowed from script")
 	case !c.Accepts(len(args)):
 		return wrongNumber(lower)
+	case m.denies(name, args) != "":
+		return keyspace.Error("ERR The user executing the script can't run this command or subcommand")
 	case c.Writes && m.script.readOnly:
 		return keyspace.Error("ERR Write commands are not allowed from read-only scripts.")
 	case c.Writes && !m.script.wrote:

@@ -119,6 +119,8 @@ func (s *session) answer(x *Stream, m *Master, words []string) keyspace.Reply {
 	case own != nil && !(own.min <= len(args) && (own.max < 0 || len(args) <= own.max)), c != nil && !c.Accepts(len(args)):
 		s.dirty = s.queueing
 		return wrongNumber(name)
+	case m.denies(name, args) != "":
+		refused = m.denies(name, args)
 	case c != nil && c.Writes && m.disk.broken:
 		refused = misconfAOF
 	case m.oom && (c != nil && c.Grows || s.queueing && (own == nil || !own.atOnce)):

@@ -48,7 +48,7 @@ func TestScriptsAndTransactionsAreAtomicLikeReal(t *testing.T) {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := NewWorld(1)
-		c := New(w, cluster.Config{Masters: 1, Persistence: cluster.Always, MaxMemory: 1 << 30, Eviction: "noeviction"}, Options{})
+		c := New(w, cluster.Config{Masters: 1, Admin: true, Persistence: cluster.Always, MaxMemory: 1 << 30, Eviction: "noeviction"}, Options{})
 		here := simulatedServer{c.masters[0]}
 		connection := &session{}
 		var done []string
@@ -150,7 +150,7 @@ func TestNothingTearsAStep(t *testing.T) {
 // TestUnknownCommandsAreReported: alone, in a script and as a subcommand.
 func TestUnknownCommandsAreReported(t *testing.T) {
 	for _, x := range []struct{ command, want string }{
-		{"geoadd k 1 2 x", "GEOADD"}, {"script kill", "SCRIPT KILL"}, {"get k", ""}, {"move k 1", "MOVE BETWEEN DATABASES"}, {"copy k l db 2", "COPY BETWEEN DATABASES"}, {"object encoding s", "OBJECT ENCODING"}, {"object encoding k", ""}, {"object help", "OBJECT HELP"},
+		{"geoadd k 1 2 x", "GEOADD"}, {"script debug no", "SCRIPT DEBUG"}, {"script kill", ""}, {"flushall", ""}, {"config get save", ""}, {"get k", ""}, {"move k 1", "MOVE BETWEEN DATABASES"}, {"copy k l db 2", "COPY BETWEEN DATABASES"}, {"object encoding s", "OBJECT ENCODING"}, {"object encoding k", ""}, {"object help", "OBJECT HELP"},
 		{"command list", "COMMAND LIST"}, {"command docs", ""}, {"cluster info", ""}, {"get", ""}, {"eval return(redis.call('lolwut')) 0", "LOLWUT"},
 	} {
 		w := NewWorld(1)

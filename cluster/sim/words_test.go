@@ -79,7 +79,7 @@ var typedCommands = []string{
 	"bitpos K 1", "bitpos K 0", "bitpos K 1 I", "bitpos K 0 I", "bitpos K 0 I I", "bitpos K 1 I I", "bitpos K 1 I I bit", "bitpos K 0 I I bit", "bitpos K 0 I I what", "bitpos K 2", "bitpos K x", "bitpos none 0", "setbit K 0 1",
 	"bitop and M K L", "bitop or M K L", "bitop xor M K L", "bitop not M K", "bitop not M K L", "bitop nor M K", "bitop and M none none",
 	"move K 0", "move K x", "move K 99", "copy K L db 0", "copy K L db x", "copy K L db 99 replace", "copy K L db", "object encoding none", "object refcount none", "object refcount K L",
-	"flushdb wrong", "script nosuch",
+	"flushdb wrong", "flushall async sync", "script nosuch",
 	"command count", "cluster info", "cluster slots", "cluster",
 }
 

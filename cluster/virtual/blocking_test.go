@@ -118,7 +118,7 @@ func TestBlockedConnectionsAreServedLikeReal(t *testing.T) {
 	for began := time.Now(); time.Since(began) < 3*time.Second || served == 0; {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 1))
-		memory := New(cluster.Config{Masters: 1}, Options{Seed: seed})
+		memory := New(cluster.Config{Masters: 1, Admin: true}, Options{Seed: seed})
 		here := newCallers(t, memory, n)
 		var done []string
 		both := func(i int, line string) {

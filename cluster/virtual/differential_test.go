@@ -54,7 +54,7 @@ func realMaster(t *testing.T) cluster.Cluster {
 	if ok, why := process.Available(ctx); !ok {
 		t.Skip("nothing to compare with: ", why)
 	}
-	real, err := process.Start(ctx, cluster.Config{Masters: 1})
+	real, err := process.Start(ctx, cluster.Config{Masters: 1, Admin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func realMaster(t *testing.T) cluster.Cluster {
 // redis-server, in versions 2 and 3 of the protocol.
 func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
 	real := realMaster(t)
-	memory := New(cluster.Config{Masters: 1}, Options{})
+	memory := New(cluster.Config{Masters: 1, Admin: true}, Options{})
 	defer memory.Close()
 	for _, version := range []int{2, 3} {
 		var clients []*redis.Conn

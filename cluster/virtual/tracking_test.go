@@ -95,7 +95,7 @@ var trackingTraces = []string{
 // TestClientsAreToldOfChangedKeysLikeReal compares every reply and every message.
 func TestClientsAreToldOfChangedKeysLikeReal(t *testing.T) {
 	real := realMaster(t)
-	memory := New(cluster.Config{Masters: 1}, Options{})
+	memory := New(cluster.Config{Masters: 1, Admin: true}, Options{})
 	defer memory.Close()
 	memory.OnUnmodelled(func(_, what string) { t.Errorf("not modelled: %s", what) })
 	told := 0

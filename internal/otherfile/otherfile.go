@@ -60,19 +60,33 @@ func regular(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-func bounded(most int64) func(*os.File, error) ([]byte, error) {
-	return func(f *os.File, err error) ([]byte, error) {
+// limited returns a function that closes a file that is larger than so many bytes, with an error.
+func limited(most int64) func(*os.File, error) (*os.File, error) {
+	return func(f *os.File, err error) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close()
-		tooLarge := &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("it is larger than %d bytes", most)}
 		if info, err := f.Stat(); err == nil && info.Size() > most {
-			return nil, tooLarge
+			f.Close()
+			return nil, tooLarge(f, most)
 		}
+		return f, nil
+	}
+}
+
+func tooLarge(f *os.File, most int64) error {
+	return &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("it is larger than %d bytes", most)}
+}
+
+func bounded(most int64) func(*os.File, error) ([]byte, error) {
+	return func(f *os.File, err error) ([]byte, error) {
+		if f, err = limited(most)(f, err); err != nil {
+			return nil, err
+		}
+		defer f.Close()
 		b, err := io.ReadAll(io.LimitReader(f, most+1)) // the file may grow meanwhile
 		if err == nil && int64(len(b)) > most {
-			return nil, tooLarge
+			return nil, tooLarge(f, most)
 		}
 		return b, err
 	}

@@ -25,7 +25,7 @@ type config struct {
 type Option func(*config)
 
 // Faults sets the kinds of fault, such as "kill", "pause", "partition", "slow", "reset",
-// "powercut", "clock" and "client-pause"; docs/faults.md lists them. Default: kill, partition
+// "powercut", "clock" and "client-pause"; docs/scenarios.md lists them. Default: kill, partition
 // and pause.
 func Faults(kinds ...string) Option { return func(c *config) { c.base.Faults = kinds } }
 

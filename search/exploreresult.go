@@ -380,7 +380,7 @@ func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string
 		if b := x.Kinds[kind]; b == nil || b.TookEffect == 0 {
 			how := "it was never drawn: try more --schedules"
 			if b != nil {
-				how = fmt.Sprintf("%d were installed, %d skipped: leave it out of --faults, or see docs/faults.md for what it needs", b.Installed, b.Skipped)
+				how = fmt.Sprintf("%d were installed, %d skipped: leave it out of --faults, or see docs/scenarios.md for what it needs", b.Installed, b.Skipped)
 			}
 			return fmt.Sprintf("the fault %s never took effect in %s: %s", kind, tried, how)
 		}

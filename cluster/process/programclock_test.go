@@ -52,7 +52,7 @@ type program struct {
 //	clock      what its monotonic clock and its wall clock show, in seconds
 //	HOW S      "ok" after it has waited S seconds in one of the ways in waits
 //
-// The C library's functions that the languages use differ: docs/faults.md lists them.
+// The C library's functions that the languages use differ: docs/scenarios.md lists them.
 var programs = []struct {
 	name  string
 	args  []string // before the file

@@ -125,6 +125,7 @@ nightly: setup-test
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 	$(GO) test ./campaign/judge -run '^TestPackedFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
 	$(GO) test ./audit -run '^TestWholeAudits$$' -count=1 -timeout 3h -v -audit.whole
+	$(GO) test -tags real ./audit -run '^TestNoSeedConvictsACorrectLock$$' -count=1 -timeout 12h -v -audit.seeds=100 -audit.most=0
 	$(GO) test ./risk -run '^TestEstimateAgreesWithDirectSimulation$$' -count=1 -timeout 2h -v -risk.setups=200
 	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs
 	@for module in . $(MODULES); do echo "govulncheck $$module"; (cd $$module && $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; done

@@ -207,7 +207,7 @@ func TestAnImageThatNobodyHasIsAClearError(t *testing.T) {
 		t.Errorf("it is available: %s", why)
 	}
 	_, err := Start(inAMinute(t), cluster.Config{Image: ref})
-	if err == nil || !strings.Contains(err.Error(), ref) || !strings.Contains(err.Error(), "lockpick image") {
+	if err == nil || !strings.Contains(err.Error(), ref) || !strings.Contains(err.Error(), "lockpick doctor --make-image") {
 		t.Errorf("error: %v", err)
 	}
 }

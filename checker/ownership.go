@@ -158,7 +158,8 @@ func (r *run) stillThere(set, v history.Vote) bool {
 			return false
 		}
 	}
-	return !r.toldGone(set, from, v.At+r.slack) && !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At)
+	return !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At) &&
+		!r.toldGone(set, from, v.At+r.slack)
 }
 
 // takenAway reports whether a master said yes to SET b although it must still have stored the key
@@ -183,9 +184,10 @@ func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 	}
 	switch {
 	case b.At > r.end-time.Second: // its release may be missing from the history
-	case r.toldGone(a, from, b.At+r.slack), r.goneIn(a.Client, from, b.At+r.slack):
+	case r.goneIn(a.Client, from, b.At+r.slack):
 	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
 	case r.stalledIn(from, b.At):
+	case r.toldGone(a, from, b.At+r.slack): // last, because it reads the whole history
 	default:
 		return ownershipBreach{by: party{b.Client, b.Token}, vote: b, victim: &a, lost: true}, true
 	}

@@ -24,24 +24,41 @@ import (
 type exhaustive struct {
 	on        bool
 	bounds    exhaust.Bounds
-	times     map[string]*time.Duration // by flag
 	maxStates int
 }
 
 // exhaustiveSection is the heading of the flags that only --exhaustive has.
 const exhaustiveSection = "With --exhaustive"
 
-// shared are the flags of a search that also --exhaustive has.
-var shared = []string{"lock", "property", "masters", "clients", "persistence", "faults", "restart-delay", "clock", "ttl", "timeout",
-	"time-limit", "workers", "store", "json", "exhaustive", helpAll}
+// bothWays are the flags of a search that are no bounds, and mean the same with --exhaustive.
+var bothWays = []string{"property", "faults", "time-limit", "workers", "store", "json", "exhaustive", helpAll}
+
+// The bounds that a flag of the search gives, too, by flag; those in ticks are given as durations.
+func (x *exhaustive) texts() map[string]*string {
+	return map[string]*string{"lock": &x.bounds.Lock, "persistence": &x.bounds.Persistence, "clock": &x.bounds.Clock}
+}
+
+func (x *exhaustive) numbers() map[string]*int {
+	return map[string]*int{"masters": &x.bounds.Masters, "clients": &x.bounds.Clients}
+}
+
+func (x *exhaustive) ticks() map[string]*int {
+	b := &x.bounds
+	return map[string]*int{"for": &b.For, "late": &b.Late, "stagger": &b.Stagger, "horizon": &b.Horizon, "ttl": &b.TTL, "timeout": &b.Timeout, "restart-delay": &b.Restart}
+}
+
+// takes reports whether --exhaustive uses a flag.
+func (x *exhaustive) takes(flag string) bool {
+	return slices.Contains(bothWays, flag) || x.texts()[flag] != nil || x.numbers()[flag] != nil || x.ticks()[flag] != nil
+}
 
 // flags adds the flags to a command that has those of a scenario.
 func (x *exhaustive) flags(cmd *cobra.Command) {
-	x.bounds, x.times = exhaust.DefaultBounds(), map[string]*time.Duration{}
+	x.bounds = exhaust.DefaultBounds()
 	b, f := &x.bounds, cmd.Flags()
 	own := func(name string) { inSection(cmd, name, exhaustiveSection) }
 	lasting := func(name string, ticks int, usage string) {
-		x.times[name] = f.Duration(name, time.Duration(ticks)*b.Tick, usage)
+		f.Duration(name, time.Duration(ticks)*b.Tick, usage)
 		own(name)
 	}
 	f.IntVar(&b.MaxFaults, "max-faults", b.MaxFaults, "how many faults one schedule may have, of all kinds together")
@@ -68,7 +85,7 @@ func (x *exhaustive) check(cmd *cobra.Command) (err error) {
 		case err != nil:
 		case own && !x.on:
 			err = usageError{fmt.Errorf("--%s is about all schedules: add --exhaustive", f.Name)}
-		case x.on && !own && !slices.Contains(shared, f.Name):
+		case x.on && !own && !x.takes(f.Name):
 			err = usageError{fmt.Errorf("--%s is about drawn schedules: --exhaustive has none", f.Name)}
 		}
 	})
@@ -78,12 +95,12 @@ func (x *exhaustive) check(cmd *cobra.Command) (err error) {
 // search tries all schedules within the bounds that the flags give.
 func (x *exhaustive) search(cmd *cobra.Command, e exhaust.Options, store string, asJSON bool) error {
 	b, f := &x.bounds, cmd.Flags()
-	for name, to := range map[string]*string{"lock": &b.Lock, "persistence": &b.Persistence, "clock": &b.Clock} {
+	for name, to := range x.texts() {
 		if f.Changed(name) {
 			*to, _ = f.GetString(name) // fails only if there is no such flag
 		}
 	}
-	for name, to := range map[string]*int{"masters": &b.Masters, "clients": &b.Clients} {
+	for name, to := range x.numbers() {
 		if f.Changed(name) {
 			*to, _ = f.GetInt(name)
 		}
@@ -98,7 +115,7 @@ func (x *exhaustive) search(cmd *cobra.Command, e exhaust.Options, store string,
 		}
 		b.Faults = faults
 	}
-	for name, to := range map[string]*int{"for": &b.For, "late": &b.Late, "stagger": &b.Stagger, "horizon": &b.Horizon, "ttl": &b.TTL, "timeout": &b.Timeout, "restart-delay": &b.Restart} {
+	for name, to := range x.ticks() {
 		if !f.Changed(name) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/docker/go-units"
@@ -127,15 +128,18 @@ func orUsage(err error) error {
 	return usageError{err}
 }
 
+// lists are what lockpick list lists.
+var lists = []string{"runs", "locks", "clients", "faults", "fields", "claims", "situations", "findings"}
+
 func listCommand() *cobra.Command {
 	var store string
 	var as string
 	cmd := &cobra.Command{
-		Use:       "list runs|locks|clients|faults|fields|claims|situations|findings",
+		Use:       "list " + strings.Join(lists, "|"),
 		Short:     "List runs, locks, clients, faults, fields of a scenario, claims, situations of an audit, or findings in libraries",
 		Example:   "  lockpick list faults\n  lockpick list claims --as markdown > docs/claims.md",
-		ValidArgs: []string{"runs", "locks", "clients", "faults", "fields", "claims", "situations", "findings"},
-		Args:      one("runs, locks, clients, faults, fields, claims, situations or findings", "runs", "locks", "clients", "faults", "fields", "claims", "situations", "findings"),
+		ValidArgs: lists,
+		Args:      one(strings.Join(lists[:len(lists)-1], ", ")+" or "+lists[len(lists)-1], lists...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "" && (as != "markdown" || args[0] != "claims" && args[0] != "findings") {
 				return usageError{fmt.Errorf("--as %s: only claims and findings have another format, markdown", as)}

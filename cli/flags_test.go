@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,6 +81,30 @@ func TestHelpShowsTheEverydayFlags(t *testing.T) {
 		})
 		if shown > 24 || !strings.Contains(some, "--help-all") {
 			t.Errorf("%s --help shows %d flags:\n%s", name, shown, some)
+		}
+	}
+}
+
+// TestHelpFitsTheTerminal: at 60 columns no line of a help is longer, except commands, which stay whole, and long words.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "60")
+	for _, c := range rootCommand().Commands() {
+		if c.Hidden {
+			continue
+		}
+		root := rootCommand()
+		var out strings.Builder
+		root.SetOut(&out)
+		root.SetArgs([]string{c.Name(), "--help"})
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		before, rest, _ := strings.Cut(out.String(), "\nExamples:\n")
+		_, flags, _ := strings.Cut(rest, "\nFlags:\n")
+		for line := range strings.SplitSeq(before+flags, "\n") {
+			if utf8.RuneCountInString(line) > 60 && len(strings.Fields(line)) > 1 && !strings.HasPrefix(line, "  lockpick ") && !strings.HasPrefix(line, `Use "lockpick `) {
+				t.Errorf("lockpick %s --help: %s", c.Name(), line)
+			}
 		}
 	}
 }

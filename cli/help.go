@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"lockpick/campaign/scenario"
 	"lockpick/internal/spelling"
+	"lockpick/reports"
 )
 
 // The groups of the commands, by what a user wants to do.
@@ -86,7 +88,7 @@ func flagUsages(cmd *cobra.Command) string {
 	text := everyday.FlagUsagesWrapped(width)
 	if all, _ := cmd.Flags().GetBool(helpAll); !all {
 		if len(order) > 0 {
-			text += fmt.Sprintf("\nMore flags (%s): %s --help-all\n", strings.ToLower(strings.Join(order, ", ")), cmd.CommandPath())
+			text += "\n" + fitted(fmt.Sprintf("More flags (%s): %s --help-all", strings.ToLower(strings.Join(order, ", ")), cmd.CommandPath())) + "\n"
 		}
 		return text
 	}
@@ -96,10 +98,37 @@ func flagUsages(cmd *cobra.Command) string {
 	return text
 }
 
-// setHelp makes the help of a program and its commands use flagUsages.
+// fitted returns a text of a command's help as wide as the terminal, at most as prose is read with ease.
+func fitted(text string) string { return fittedAfter(0, text) }
+
+// fittedAfter is fitted for a text that begins in a column.
+func fittedAfter(column int, text string) string {
+	width, _ := terminal()
+	return reports.Wrap(strings.TrimRight(text, " \n"), min(width, 100), strings.Repeat(" ", column))
+}
+
+// fittedExamples puts what an example says below its command where both do not fit into a line of the terminal.
+func fittedExamples(text string) string {
+	width, _ := terminal()
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		command := strings.TrimLeft(line, " ")
+		if said := strings.Index(command, "  "); said > 0 && len(line) > width {
+			lines[i] = "  " + command[:said] + "\n      " + fittedAfter(6, strings.TrimLeft(command[said:], " "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// setHelp makes the help of a program and its commands as wide as the terminal, and use flagUsages.
 func setHelp(root *cobra.Command) {
-	cobra.AddTemplateFunc("flagUsages", flagUsages)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "flagUsages ."))
+	cobra.AddTemplateFuncs(template.FuncMap{"flagUsages": flagUsages, "fitted": fitted, "fittedAfter": fittedAfter, "fittedExamples": fittedExamples})
+	root.SetUsageTemplate(strings.NewReplacer(
+		".LocalFlags.FlagUsages", "flagUsages .",
+		"{{.Example}}", "{{fittedExamples .Example}}",
+		"{{rpad .Name .NamePadding }} {{.Short}}", "{{rpad .Name .NamePadding}} {{fittedAfter 14 .Short}}",
+	).Replace(root.UsageTemplate()))
+	root.SetHelpTemplate(strings.ReplaceAll(root.HelpTemplate(), ". | trimTrailingWhitespaces", "fitted ."))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see: %s --help)", inUsersWords(cmd, err), cmd.CommandPath())}
 	})

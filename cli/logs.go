@@ -44,7 +44,7 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.format, "format", "", "judge logs of your own lock: jsonl (JSON lines), otlp (OpenTelemetry spans as JSON lines), csv, text (lines of any form, with --pattern), or monitor (what redis-cli printed of MONITOR, a file for each master)")
 	fs.StringVar(&f.pattern, "pattern", "", "a regular expression (RE2) that takes the lines of the format text apart: its named groups are fields, as in '(?P<time>\\S+ \\S+) (?P<client>\\S+): (?P<event>got|freed) (?P<key>\\S+)'. Lines that it does not match are left out; implies --format text")
-	fs.StringSliceVar(&f.fields, "map", nil, "field=name for each field with another name in the log, as in token=lock.token,acquired=ts; a name may be a dotted path, @text for a text that every line shall have, or @file for the file's name. Fields: "+logFieldNames())
+	fs.StringSliceVar(&f.fields, "map", nil, "field=name for each field with another name in the log, as in key=lock.id; a name may be a dotted path, @text for a text that every line shall have, or @file for the file's name. Fields: "+logFieldNames())
 	fs.StringArrayVar(&f.events, "event", nil, "kind=value: what the field event says where a line or a span is about a lock, as in --event 'acquired=got the lock' (again for each). Kinds: "+
 		strings.Join(logs.EventKinds(logs.JSONL), ", ")+"; of otlp: "+strings.Join(logs.EventKinds(logs.OTLP), ", "))
 	fs.StringArrayVar(&f.clockError, "clock-error", nil, "how far a host's clock may be off, as in 50ms, or host-a=20ms for one host (again for each): holds are shortened by it, so that clocks convict nobody")

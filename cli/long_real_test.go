@@ -44,7 +44,7 @@ func TestLongHistoriesAreCompressed(t *testing.T) {
 		}
 	}
 	short := t.TempDir()
-	lockpick(t, short, "run", "--driver", "sim", "--time-limit", "2s")
+	lockpick(t, short, "run", "--driver", "sim", "--seed", "1", "--time-limit", "2s")
 	if _, err := os.Stat(filepath.Join(short, run, "history.jsonl")); err != nil {
 		t.Errorf("a short history: %v", err)
 	}

@@ -166,7 +166,7 @@ harness.`,
   lockpick run --faults client-pause --fencing             what fencing tokens prevent
   lockpick run scenario.yaml --json                        a scenario, for scripts
   lockpick audit --client 'python3 lock.py'                how safe is my lock? a report card
-  lockpick search --faults kill,partition                  search by simulation, shrink what is found
+  lockpick search --faults kill,partition                  search, shrink what is found
   lockpick replay latest --driver process                  re-enact it on real masters
   lockpick check latest                                    judge a recorded run again
   lockpick doctor                                          what this machine can do`,

@@ -46,7 +46,7 @@ var shortOutputs = []shortOutput{
 // aRun simulates a short campaign in the store of a new folder.
 func aRun(t *testing.T) (dir string) {
 	dir = t.TempDir()
-	if _, stderr, code := lockpick(t, dir, "run", "--driver", scenario.Sim, "--time-limit", "2s"); code != exitViolated {
+	if _, stderr, code := lockpick(t, dir, "run", "--driver", scenario.Sim, "--seed", "1", "--time-limit", "2s"); code != exitViolated {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	return dir

@@ -70,7 +70,7 @@ Exit codes: 0 done, 2 interrupted, 64 bad usage or input, 70 an error of the har
 	}
 	f.IntVar(&flags.Samples, "samples", 1000, "simulations of each kind of fault; pairs and other setups get a share of that")
 	f.BoolVar(&flags.noWhatIf, "no-what-if", false, "do not estimate other setups for comparison")
-	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
+	f.Uint64Var(&flags.Seed, "seed", 0, "seed of all random choices (default: a fresh one, which is printed)")
 	outputFlag(cmd, &flags.html, "html", "", "write the page to this file too")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
@@ -114,6 +114,9 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 				return flagProblem(err)
 			}
 		}
+	}
+	if flags.Seed, err = seedFor(cmd, nil, flags.Seed); err != nil {
+		return err
 	}
 	flags.WhatIf = !flags.noWhatIf
 	collectLessOften()

@@ -43,6 +43,9 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
 			if err != nil {
 				return err
 			}
+			if s.Seed, err = seedFor(cmd, args, s.Seed); err != nil {
+				return err
+			}
 			for _, p := range campaign.Programs(&s) {
 				if len(args) == 0 || cmd.Flags().Changed(p.Field) {
 					programs.grant(p)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"reflect"
 	"time"
 
@@ -35,7 +36,23 @@ func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
 		}
 		addFlag(cmd.Flags(), f.Of(&x.given), f.FlagName(), f.Usage())
 	}
+	cmd.Flags().Lookup("seed").DefValue = "0" // hidden: the usage states the default
 	sectionsOf(cmd, x.fields)
+}
+
+// seedFor returns the seed of the flag or of the scenario's file, and otherwise draws a new one: with a constant seed
+// each run and each search would find the same violations. A new seed has 32 bits, so that it is short enough to be
+// typed.
+func seedFor(cmd *cobra.Command, args []string, asked uint64) (uint64, error) {
+	if cmd.Flags().Changed("seed") {
+		return asked, nil
+	}
+	if len(args) == 1 {
+		if named, err := scenario.NamesSeed(args[0]); named || err != nil {
+			return asked, err
+		}
+	}
+	return uint64(rand.Uint32()), nil
 }
 
 // addFlag adds a flag that sets a variable. The variable's current value is the default.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"time"
 
@@ -92,7 +91,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 			if err := s.CheckSimulated(); err != nil { // it comes from the file, so it names no flag
 				return usageError{err}
 			}
-			if s.Seed, err = exploreSeed(cmd, args, s.Seed); err != nil {
+			if s.Seed, err = seedFor(cmd, args, s.Seed); err != nil {
 				return err
 			}
 			if x.TimeLimit > 0 && !cmd.Flags().Changed("schedules") {
@@ -128,26 +127,9 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	flags.register(cmd, false)
 	all.flags(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
-	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
-	f.Lookup("seed").DefValue = "0" // hidden: the usage text states the default
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)
 	return cmd
-}
-
-// exploreSeed returns the seed of the flag or of the scenario's file, and otherwise draws a new one: with a
-// constant seed, every exploration would find the same violations. A new seed has 32 bits, so that it is
-// short enough to be typed.
-func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error) {
-	if cmd.Flags().Changed("seed") {
-		return asked, nil
-	}
-	if len(args) == 1 {
-		if named, err := scenario.NamesSeed(args[0]); named || err != nil {
-			return asked, err
-		}
-	}
-	return uint64(rand.Uint32()), nil
 }
 
 func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store, shrink, asJSON bool) error {

@@ -34,6 +34,33 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
+// Wrap fits text into a width in columns. Paragraphs are separated by empty lines, and a line that begins with
+// spaces is the row of a table, whose last column has what stands after the last two spaces. Each line but the first of the text gets the indent.
+func Wrap(text string, width int, indent string) string {
+	var lines, paragraph []string
+	end := func() {
+		if len(paragraph) > 0 {
+			lines = append(lines, wrap(strings.Join(paragraph, " "), width-len(indent))...)
+		}
+		paragraph = nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == "":
+			end()
+			lines = append(lines, "")
+		case strings.HasPrefix(line, " "):
+			end()
+			last := len(line) - len(strings.TrimLeft(line[strings.LastIndex(line, "  ")+1:], " "))
+			lines = append(lines, line[:last]+strings.Join(wrap(line[last:], width-len(indent)-last), "\n"+strings.Repeat(" ", last)))
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	end()
+	return strings.ReplaceAll(strings.Join(lines, "\n"+indent), "\n"+indent+"\n", "\n\n")
+}
+
 // charactersEach limits the characters of a line to so many for each of its columns: a text of somebody else may have
 // any number that take no column, and each of them is measured with all before it.
 const charactersEach = 4

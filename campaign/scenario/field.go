@@ -231,7 +231,7 @@ func (f *Field) Meaning() string {
 }
 
 // levelsListed lists the levels for the help of --property.
-func levelsListed() string { return strings.Join(checker.Levels(), ",") }
+func levelsListed() string { return strings.Join(checker.Levels(), ", ") }
 
 // defaults builds the scenario with the declared defaults, once.
 var defaults = sync.OnceValue(func() Scenario {

@@ -12,6 +12,10 @@
 //
 //	err := locks.Do(ctx, "invoice-17", func(ctx context.Context) error { … })
 //
+// Most programs need no more than [New] with [WithTTL], the methods Lock, TryLock and Do of [Client], the methods Context,
+// Extend and Unlock of [Lease], and [ErrTaken]. [WithFencing] makes tokens for a resource that checks them. [Hooks] and
+// Client.Health are for operators; [NewWithMasters] and package protocol are for other transports and for simulators.
+//
 // # Guarantees
 //
 // No two leases on one key are valid at the same time, on two conditions: the rates of

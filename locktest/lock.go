@@ -81,6 +81,9 @@ func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 			a := &adapted{site: s, opened: env.opened, told: map[string]bool{}}
 			a.halt = halt{decided: s.Hooks.Decided, quorum: len(s.Addrs)/2 + 1}
 			env.Dial = a.dial
+			if s.Observe != nil { // before the lock opens its first connection
+				s.Observe(a.observed)
+			}
 			l, err := make(env)
 			if err == nil && l == nil {
 				err = errors.New("neither a lock nor an error was returned")
@@ -89,9 +92,6 @@ func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 				return nil, errors.Join(err, a.Close())
 			}
 			a.lock = l
-			if s.Observe != nil {
-				s.Observe(a.observed)
-			}
 			return a, nil
 		},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/history"
+	"lockpick/workload"
 )
 
 // flushes is the simple lock of a careless program: at first it flushes each Redis, in a transaction and without one.
@@ -61,5 +62,23 @@ func TestWhatNoLockSendsIsRefusedAndCounted(t *testing.T) {
 				t.Errorf("notes: %s", notes)
 			}
 		})
+	}
+}
+
+// TestLinksAreObservedFirst: a lock that connects when it is made is seen by the links, as one that connects later.
+func TestLinksAreObservedFirst(t *testing.T) {
+	observed := false
+	kind := Kind("eager", "", func(Env) (Lock, error) {
+		if !observed {
+			t.Error("the lock is made while nobody observes its links")
+		}
+		return LockFunc(nil), nil
+	})
+	lock, err := kind.New(workload.Env{Observe: func(func(history.Op, time.Time)) { observed = true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -84,7 +84,7 @@ func (w *workload) next() [][]string {
 	case 17:
 		return one([]string{"LPUSH", "RPUSH"}[w.random.IntN(2)], l, token)
 	case 18:
-		return one([]string{"BLPOP", "BRPOP"}[w.random.IntN(2)], l, "0.01")
+		return one([]string{"BLPOP", "BRPOP"}[w.random.IntN(2)], l, fmt.Sprintf("0.01%06d", w.sent)) // no two of a client are the same, so that a step is one reply's
 	case 19:
 		return one([]string{"LPOP", "RPOP"}[w.random.IntN(2)], l)
 	case 20, 21:

@@ -86,11 +86,11 @@ func (c *Client) start(command Command) error {
 		}
 	}
 	env := slices.Concat(command.Env, c.site.Env, c.bending(command))
+	if c.site.Observe != nil { // before it opens its first connection
+		c.site.Observe(c.observed)
+	}
 	if c.process, err = spawn(command.Args, env, log); err != nil {
 		return errors.Join(err, c.closeClocks())
-	}
-	if c.site.Observe != nil {
-		c.site.Observe(c.observed)
 	}
 	go c.listen()
 	m, err := c.ask(Request{

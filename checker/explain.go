@@ -200,6 +200,7 @@ func (n *narrative) life(l *history.Lease) {
 				Text: fmt.Sprintf("%s left its critical section", who)})
 		}
 	}
+	n.storage(l)
 	n.clientFaults(who, l.Invoked, n.v.Until, true)
 }
 

@@ -24,8 +24,8 @@ const (
 	figureTimes   = 9 // limits the steps with a time; with more steps there is no room for times
 )
 
-// figure is a picture of a violation's reason: a row for each client with a contested lease and for
-// each master that decided, and the numbered steps of the reason from left to right. It is drawn
+// figure is a picture of a violation's reason: a row for each client with a contested lease, for
+// each master that decided and for the storage, and the numbered steps of the reason from left to right. It is drawn
 // from the same events as the reason, and is not to scale.
 type figure struct {
 	bytes.Buffer
@@ -40,13 +40,14 @@ type figure struct {
 }
 
 // signs records the optional signs in a figure, for its caption.
-type signs struct{ Stopped, Clock, Inside, Clash bool }
+type signs struct{ Stopped, Clock, Inside, Clash, Storage bool }
 
 // figureLane is a row of the figure.
 type figureLane struct {
-	name   string
-	client bool
-	y      int // top of its bars
+	name    string
+	client  bool
+	storage bool
+	y       int // top of its bars
 }
 
 // stretch is a part of a bar during which nothing changes.
@@ -83,6 +84,7 @@ func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
 		f.lane(&f.rows[i])
 	}
 	f.clash()
+	f.writes()
 	f.words()
 	f.WriteString("</svg>")
 	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
@@ -103,6 +105,10 @@ func (f *figure) cast() {
 	}
 	for _, m := range masters {
 		f.rows = append(f.rows, figureLane{name: m})
+	}
+	if d.storage {
+		f.signs.Storage = true
+		f.rows = append(f.rows, figureLane{name: storageLane, storage: true})
 	}
 	for i := range f.rows {
 		f.rows[i].y = figureTop + i*figureRow + figureRow - figureBar - 4
@@ -202,8 +208,7 @@ func (f *figure) stretches(l *figureLane) (all []stretch) {
 			part := func(n int) float64 { return f.x[i] + (to-f.x[i])*float64(n)/figureSlices }
 			t := e.At + max(end-e.At, 0)*time.Duration(j)/figureSlices
 			s := stretch{from: part(j), to: part(j + 1)}
-			if s.bar = state.master(l.name, t); l.client {
-				s.bar = state.client(l.name, t)
+			if s.bar = state.lane(l.name, l.client, t); l.client {
 				s.bar[2] = ' ' // the frame of clash shows the violation instead
 				if s.bar[0] == '!' {
 					s.bar[0] = ' '
@@ -295,16 +300,54 @@ func (f *figure) clash() {
 	fmt.Fprintf(f, `<rect class="clash" x="%.1f" y="%d" width="%.1f" height="%d" rx="4"/>`+"\n", from, figureTop+2, to-from, rows*figureRow)
 }
 
+// row returns the row of a client, a master or the storage, or nil.
+func (f *figure) row(name string) *figureLane {
+	i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.rows[i]
+}
+
+// refusedToo reports whether the next event is that the fence refused the same write.
+func (f *figure) refusedToo(i int) bool {
+	if i+1 == len(f.events) {
+		return false
+	}
+	e, next := f.events[i], f.events[i+1]
+	return next.Kind == checker.EventRejected && next.At == e.At && next.Value == e.Value
+}
+
+// writes draws an arrow from a client to the storage for each write, which ends in a cross if it was refused.
+// A write that the fence refused has only that sign, though the storage without a fence applied it.
+func (f *figure) writes() {
+	storage := f.row(storageLane)
+	if storage == nil || !storage.storage {
+		return
+	}
+	for i, e := range f.events {
+		from := f.row(e.Client)
+		if e.Kind != checker.EventApplied && e.Kind != checker.EventRejected || from == nil {
+			continue
+		}
+		refused := e.Kind == checker.EventRejected
+		if !refused && f.refusedToo(i) {
+			continue
+		}
+		x, y := f.x[i], storage.y+figureBar/2
+		fmt.Fprintf(f, `<line class="write" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", x, x, from.y+figureBar, storage.y-1)
+		if refused {
+			fmt.Fprintf(f, `<path class="refused" d="M%.1f %dl10 10m0 -10l-10 10"/>`+"\n", x-5, y-5)
+			continue
+		}
+		fmt.Fprintf(f, `<circle class="applied" cx="%.1f" cy="%d" r="4"/>`+"\n", x, y)
+	}
+}
+
 // words writes each step's word on the rows of its client or masters, and marks the masters that
 // voted yes to a grant with dots.
 func (f *figure) words() {
-	row := func(name string) *figureLane {
-		i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })
-		if i < 0 {
-			return nil
-		}
-		return &f.rows[i]
-	}
+	row := f.row
 	for i, e := range f.events {
 		if e.Detail {
 			continue
@@ -318,12 +361,21 @@ func (f *figure) words() {
 			}
 		}
 		who := e.Masters
-		if len(who) == 0 {
+		switch {
+		case e.AtStorage():
+			if f.refusedToo(i) {
+				continue
+			}
+			who = []string{storageLane}
+		case len(who) == 0:
 			who = []string{e.Client}
 		}
 		for _, name := range who {
 			if l := row(name); l != nil && e.Word != "" {
 				word := printable(e.Word)
+				if e.Kind == checker.EventRejected {
+					word = refusal(e)
+				}
 				half := float64(len([]rune(word))) * 3.2
 				at := min(max(x, figureLeft+half), f.right-half)
 				fmt.Fprintf(f, `<text class="word" x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", at, l.y-4, svgEscape(word))

@@ -58,6 +58,9 @@ const (
 	EventViolated    EventKind = "violated"    // the last event of each narrative: the violation, from At to Until
 )
 
+// CauseUntold is the cause of an EventNote: nothing but its lock kept a client from knowing that its lease was over.
+const CauseUntold = "untold"
+
 // The causes of an EventLost.
 const (
 	CauseExpired    = "expired"     // its TTL was over
@@ -107,7 +110,7 @@ type Event struct {
 	Value   int64         `json:"value,omitempty"`
 	Fence   int64         `json:"fence,omitempty"`
 	Fault   int           `json:"fault,omitempty"`
-	Name    string        `json:"name,omitempty"` // of fault number Fault
+	Name    string        `json:"name,omitempty"` // of the fault that it is about
 	Word    string        `json:"word,omitempty"` // the diagram's label
 	Ops     []int         `json:"ops,omitempty"`  // indices of the operations that show it
 }

@@ -229,17 +229,17 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 
 // paused adds a client's pause and the fault that stopped the client.
 func (n *narrative) paused(client string, p pause, detail bool) {
-	name := ""
+	name, by := "", ""
 	for _, f := range n.r.faultsWithin(p.from, p.to) {
 		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
-			name = fmt.Sprintf(" (client-pause #%d)", f.ID)
+			name, by = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
 			if !detail {
 				n.faults[f.ID] = true
 			}
 			break
 		}
 	}
-	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Word: "stopped", Until: p.to, Ops: []int{p.line},
+	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.to, Ops: []int{p.line},
 		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.point), name)})
 	if p.ended {
 		n.add(Event{At: p.to, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.endLine}, Text: client + " went on"})

@@ -237,7 +237,7 @@ func (n *narrative) trims(e *placed, last int, ended *bool) bool {
 	switch {
 	case e.At < n.from || e.At > n.v.Until:
 		return true
-	case e.At < n.v.Until:
+	case e.At < n.v.Until || e.AtStorage():
 		return false
 	case n.v.At == n.v.Until:
 		return e.order > last

@@ -16,7 +16,7 @@ const (
 	figureWidth   = 600
 	figureLeft    = 66 // left edge of the bars; the names are left of it
 	figureTop     = 46 // top of the first row; the steps' numbers and times are above it
-	figureRow     = 36
+	figureRow     = 32
 	figureBar     = 14
 	figureSlices  = 8 // parts of the time between two events; each shows the state at its beginning
 	figureMasters = 5 // limits the masters shown: those that decided

@@ -64,6 +64,7 @@ type page struct {
 	Diagram     string
 	Figure      template.HTML
 	Figured     signs // signs in Figure
+	Causes      []causeRow
 	Violations  []listed
 	Found       int // number of violations, listed or not
 	Keys        []string
@@ -103,6 +104,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		Result: r, Head: headlineOf(h, r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
+	p.Causes = causeRows(r, violations)
 	p.Levels, p.Folded = foldLevels(levelsOf(h, r))
 	p.Imported = h.Header.Driver == history.Imported
 	if r.History != "" {

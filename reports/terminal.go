@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
@@ -26,7 +27,8 @@ type TerminalOptions struct {
 func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(h, r))
-	t.first(firstViolation(r), found(r))
+	t.first(firstViolation(r))
+	t.causes(r, firstViolation(r))
 	t.possible(r)
 	t.facts(h, r)
 	steps := []func() error{
@@ -67,9 +69,9 @@ func (t *terminal) flush(w io.Writer) error {
 
 // text writes text behind an indent, and wraps it. Later lines begin with as many spaces.
 func (t *terminal) text(indent, text string) {
-	for i, line := range wrap(printable(text), t.width-len(indent)) {
+	for i, line := range wrap(printable(text), t.width-utf8.RuneCountInString(indent)) {
 		if i > 0 {
-			indent = strings.Repeat(" ", len(indent))
+			indent = strings.Repeat(" ", utf8.RuneCountInString(indent))
 		}
 		fmt.Fprintf(&t.out, "%s%s\n", indent, line)
 	}
@@ -249,7 +251,7 @@ func briefly(text string) string {
 	return strings.ToValidUTF8(cut[:max(strings.LastIndexByte(cut, ' '), longestExample/2)], "") + " …"
 }
 
-func (t *terminal) first(v *checker.Violation, found int) {
+func (t *terminal) first(v *checker.Violation) {
 	if v == nil {
 		return
 	}
@@ -257,9 +259,6 @@ func (t *terminal) first(v *checker.Violation, found int) {
 	t.text("  ", v.Summary)
 	for i, step := range v.Steps() {
 		t.text(fmt.Sprintf("  %d. ", i+1), step)
-	}
-	if found > 1 {
-		t.text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", count(found)))
 	}
 }
 

@@ -18,7 +18,7 @@ func (r *run) explainHolds(v *Violation, o overlap) {
 	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
 	n := r.narrate(v)
 	n.overlap(o)
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s: this violates mutual exclusion (L2)",
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }
 

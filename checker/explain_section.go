@@ -25,7 +25,7 @@ func (r *run) explainSections(v *Violation, o overlap) {
 		}
 	}
 	n.left(a)
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s were both in their critical sections: this violates belief exclusion (L3)",
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s were both in their critical sections",
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(a.client, b.client)))
 }
 

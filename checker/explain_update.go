@@ -31,7 +31,7 @@ func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
 			passed = fmt.Sprintf("%s's token had been put there before that: the storage should have refused one of the two", u.client())
 		}
 	}
-	n.violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s: this violates no lost update (RMW)",
+	n.violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s",
 		u.client(), u.write.Value.Value, u.from.Value.Value, u.loser(), u.lost.Value.Value, passed))
 }
 

@@ -35,7 +35,7 @@ func (r *run) explainStaleWrite(v *Violation, s staleWrite) {
 	default:
 		text += fmt.Sprintf("; its fencing token %d is not lower than %d, so the fence could not tell", s.write.Value.Fence, s.after.Value.Fence)
 	}
-	n.violated(fmt.Sprintf("%s: this violates %s (%s)", text, spaced(v.Property), v.Level))
+	n.violated(text)
 }
 
 // storedWrite is a write that the storage applied or refused.
@@ -79,15 +79,20 @@ func (r *run) storedUnder(l *history.Lease) []storedWrite {
 }
 
 // storage adds what the storage did with the writes under a lease, as details. Where two clients rely on the lock at
-// once, the write that comes late is what that leads to, and part of the reason.
+// once, the first write that comes late is what that leads to, and part of the reason.
 func (n *narrative) storage(l *history.Lease) {
 	switch n.v.Level {
 	case NoStaleWrite.Level, FencedWrites.Level, NoLostUpdate.Level: // they tell the writes that matter
 		return
 	}
 	shared := n.v.Property == MutualExclusion.Name || n.v.Property == BeliefExclusion.Name
+	first := time.Duration(-1) // of the late writes
 	for _, w := range n.r.storedUnder(l) {
-		n.stored(w, l.Process, !(shared && w.late() && w.op.Time >= n.v.At))
+		late := shared && w.late() && w.op.Time >= n.v.At && (first < 0 || w.op.Time == first)
+		if late {
+			first = w.op.Time
+		}
+		n.stored(w, l.Process, !late)
 	}
 }
 

@@ -118,6 +118,9 @@ func (t *terminal) facts(h *history.History, r *judge.Result) {
 	}
 }
 
+// widestProperty is the width of the column of properties.
+const widestProperty = 20
+
 // levels writes the table of verdicts, and below it once the text that all rows would repeat.
 func (t *terminal) levels(levels []level, verbose bool) error {
 	g := grid{header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, wide: 5, right: []int{3, 4}}
@@ -138,7 +141,7 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 		if faults == "" {
 			faults = l.Faults
 		}
-		row := []string{printable(l.Level), printable(l.Property), verdict, "", "", printable(finding)}
+		row := []string{printable(l.Level), strings.Join(wrap(printable(l.Property), widestProperty), "\n"), verdict, "", "", printable(finding)}
 		if len(l.Evidence) > 0 {
 			row[3], cases = count(l.Evidence[0].Got), true
 		}

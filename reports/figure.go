@@ -32,11 +32,13 @@ type figure struct {
 	v       *checker.Violation
 	clients []string // all clients of the history; the position chooses the colour
 	events  []*checker.Event
+	steps   int       // those of the events that are steps of the reason
 	x       []float64 // x of each event
 	right   float64
 	end     time.Duration
 	rows    []figureLane
 	signs   signs
+	service *service // all masters have one row; nil: each has its own
 }
 
 // signs records the optional signs in a figure, for its caption.
@@ -60,8 +62,18 @@ type stretch struct {
 // figureOf draws a violation's events as SVG. It returns nothing if the violation has no steps. Its
 // colours are classes of the page's style sheet.
 func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
+	f := newFigure(v, clients)
+	if f.cast(); f.steps == 0 || len(f.rows) == 0 {
+		return "", signs{}
+	}
+	fmt.Fprintf(f, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", figureWidth, f.height(), svgEscape("The steps as a picture. "+v.Summary))
+	f.draw()
+	f.WriteString("</svg>")
+	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
+}
+
+func newFigure(v *checker.Violation, clients []string) *figure {
 	f := &figure{v: v, clients: clients}
-	var steps []*checker.Event
 	for i := range v.Events {
 		e := &v.Events[i]
 		f.end = max(f.end, e.At, v.Until)
@@ -70,24 +82,24 @@ func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
 		}
 		f.events = append(f.events, e)
 		if !e.Detail {
-			steps = append(steps, e)
+			f.steps++
 		}
 	}
-	if f.cast(); len(steps) == 0 || len(f.rows) == 0 {
-		return "", signs{}
-	}
-	f.place(len(steps))
-	height := figureTop + len(f.rows)*figureRow
-	fmt.Fprintf(f, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", figureWidth, height, svgEscape("The steps as a picture. "+v.Summary))
-	f.numbers(len(steps), height)
+	return f
+}
+
+func (f *figure) height() int { return figureTop + len(f.rows)*figureRow }
+
+// draw draws all rows.
+func (f *figure) draw() {
+	f.place(f.steps)
+	f.numbers(f.steps, f.height())
 	for i := range f.rows {
 		f.lane(&f.rows[i])
 	}
 	f.clash()
 	f.writes()
 	f.words()
-	f.WriteString("</svg>")
-	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
 }
 
 // cast chooses the clients and masters that have a row.
@@ -100,7 +112,13 @@ func (f *figure) cast() {
 	slices.SortStableFunc(masters, func(a, b string) int { return d.weight(b) - d.weight(a) })
 	masters = masters[:min(len(masters), figureMasters)]
 	slices.SortFunc(masters, byNumber)
-	for _, c := range contested[:min(len(contested), figureClients)] {
+	contested = contested[:min(len(contested), figureClients)]
+	if f.service != nil {
+		f.service.masters = d.masters
+		contested = contested[:min(len(contested), 2)]
+		masters = []string{serviceLane}
+	}
+	for _, c := range contested {
 		f.rows = append(f.rows, figureLane{name: c, client: true})
 	}
 	for _, m := range masters {
@@ -189,7 +207,7 @@ func (f *figure) numbers(steps, height int) {
 func (f *figure) lane(l *figureLane) {
 	mid := l.y + figureBar/2
 	fmt.Fprintf(f, `<text class="name" x="4" y="%d">%s</text><line class="life" x1="%d" x2="%.1f" y1="%d" y2="%d"/>`+"\n",
-		mid+4, svgEscape(cut(printable(l.name), 9)), figureLeft, f.right, mid, mid)
+		mid+4, svgEscape(cut(printable(l.name), 12)), figureLeft, f.right, mid, mid)
 	for _, s := range f.stretches(l) {
 		f.stretch(l, s)
 	}
@@ -208,7 +226,11 @@ func (f *figure) stretches(l *figureLane) (all []stretch) {
 			part := func(n int) float64 { return f.x[i] + (to-f.x[i])*float64(n)/figureSlices }
 			t := e.At + max(end-e.At, 0)*time.Duration(j)/figureSlices
 			s := stretch{from: part(j), to: part(j + 1)}
-			if s.bar = state.lane(l.name, l.client, t); l.client {
+			s.bar = state.lane(l.name, l.client, t)
+			if f.service != nil && l.name == serviceLane {
+				s.bar = f.service.at(state, t)
+			}
+			if l.client {
 				s.bar[2] = ' ' // the frame of clash shows the violation instead
 				if s.bar[0] == '!' {
 					s.bar[0] = ' '
@@ -302,6 +324,9 @@ func (f *figure) clash() {
 
 // row returns the row of a client, a master or the storage, or nil.
 func (f *figure) row(name string) *figureLane {
+	if f.service.has(name) {
+		name = serviceLane
+	}
 	i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })
 	if i < 0 {
 		return nil
@@ -373,6 +398,11 @@ func (f *figure) words() {
 		for _, name := range who {
 			if l := row(name); l != nil && e.Word != "" {
 				word := printable(e.Word)
+				if f.service.has(name) {
+					if word = f.service.word(e.Masters, word); name != e.Masters[0] {
+						continue
+					}
+				}
 				if e.Kind == checker.EventRejected {
 					word = refusal(e)
 				}

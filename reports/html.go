@@ -26,7 +26,7 @@ var pageFiles embed.FS
 
 // scripts lists the page's scripts in the order in which they are joined. Each file has one
 // subject. Together they form one function, so that only window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"level": levelMark, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
@@ -65,6 +65,7 @@ type page struct {
 	Diagram     string
 	Figure      template.HTML
 	Figured     signs // signs in Figure
+	Card        template.URL
 	Causes      []causeRow
 	Violations  []listed
 	Found       int // number of violations, listed or not
@@ -116,6 +117,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		p.Evidence = evidenceOf(h, &p.First.Violation)
 		p.Story, p.Conclusion = storyOf(&p.First.Violation)
 		p.Diagram = diagram(&p.First.Violation, diagramWidth)
+		p.Card = cardLink(&Export{History: h, Result: r, Violation: &p.First.Violation})
 		p.Figure, p.Figured = figureOf(&p.First.Violation, t.clients)
 	}
 	if len(p.Faults) > maxFaultRows {

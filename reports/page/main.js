@@ -217,6 +217,13 @@ class App {
     const select = document.getElementById('key');
     if (select) select.addEventListener('change', () => this.setKey(+select.value));
     on('copy', () => this.copy());
+    const picture = document.getElementById('save-picture');
+    if (picture) {
+      picture.addEventListener('click', (e) => {
+        e.preventDefault();
+        savePicture(picture);
+      });
+    }
   }
 
   // oneStop makes the buttons of a list one stop of the tab key: the arrow keys, Home and End go through it.

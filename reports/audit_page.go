@@ -64,7 +64,7 @@ type auditLineOf struct {
 // AuditPage writes the page of an audit. The page loads nothing. Its links lead to the reports of
 // the runs, relative to dir, the folder that the page is written into.
 func AuditPage(w io.Writer, dir string, r *audit.Result) error {
-	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"audit"})
+	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"back", "audit"})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ type claimLine struct {
 // reports of the runs, relative to dir, the folder that the page is written into. others are the
 // latest results on other drivers; the page shows their findings beside those of r.
 func ClaimsPage(w io.Writer, dir string, verified []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
-	style, script, err := assetsOf([]string{"page", "claims"}, []string{"claims"})
+	style, script, err := assetsOf([]string{"page", "claims"}, []string{"back", "claims"})
 	if err != nil {
 		return err
 	}

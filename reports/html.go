@@ -26,11 +26,11 @@ var pageFiles embed.FS
 
 // scripts lists the page's scripts in the order in which they are joined. Each file has one
 // subject. Together they form one function, so that only window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "back", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"level": levelMark, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
-	"seconds": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"seconds": startedAt,
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
@@ -135,6 +135,14 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		return fmt.Errorf("reports: write the page: %w", err)
 	}
 	return nil
+}
+
+// startedAt says when a run began; nothing for a run in virtual time, whose clock begins before there was any real one.
+func startedAt(t time.Time) string {
+	if t.Year() <= 2000 {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
 // deflateFrom is the size in bytes from which the page's data is compressed: 10,000 operations or

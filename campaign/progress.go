@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// reportProgress reports progress of a run in real time, until ctx ends. The end of working marks the stage
-// healing.
+// reportProgress reports progress of a run in real time, until ctx ends. When working ends, all faults
+// are ended.
 func (c *campaign) reportProgress(ctx, working context.Context) {
 	for c.opt.Live != nil && c.runtime.Sleep(ctx, 200*time.Millisecond) == nil {
 		c.showStatus(working)
@@ -21,9 +21,9 @@ func (c *campaign) showStatus(working context.Context) {
 	stage := "working"
 	switch {
 	case c.visiting.Load():
-		stage = "visiting"
+		stage = "final check of every key"
 	case working.Err() != nil:
-		stage = "healing"
+		stage = "ending all faults"
 	}
 	c.opt.Live(Status{
 		Stage: stage, Elapsed: now, Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),

@@ -46,7 +46,7 @@ type Options struct {
 
 // Status is the progress of a run.
 type Status struct {
-	Stage      string // working, healing, visiting
+	Stage      string // a phrase
 	Elapsed    time.Duration
 	Limit      time.Duration
 	Granted    int

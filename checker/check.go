@@ -142,14 +142,15 @@ type run struct {
 	stood         *intervals                  // stalls, built when first needed
 	selfExtending map[*history.Lease]bool     // whether a lease is extended without a call; cached
 	extends       map[leaseName][]history.Span
-	faulted       *intervals               // faults, built when first needed
-	effective     map[*history.Fault]bool  // whether a fault took effect; cached
-	reached       map[string]reach         // by client, built when first needed
-	byMaster      map[string]*masterFaults // built when first needed
-	stopped       map[string]intervals     // by client: when it stood still, built when first needed
-	troubles      map[link]intervals       // built when first needed
-	attemptsOn    map[string]*keyAttempts  // by key, built when first needed
-	lines         map[string][]int32       // positions in h.Ops by process, built when first needed
+	faulted       *intervals                       // faults, built when first needed
+	effective     map[*history.Fault]bool          // whether a fault took effect; cached
+	reached       map[string]reach                 // by client, built when first needed
+	byMaster      map[string]*masterFaults         // built when first needed
+	stopped       map[string]intervals             // by client: when it stood still, built when first needed
+	troubles      map[link]intervals               // built when first needed
+	attemptsOn    map[string]*keyAttempts          // by key, built when first needed
+	effects       map[*history.Lease][]storedWrite // built when first needed
+	lines         map[string][]int32               // positions in h.Ops by process, built when first needed
 }
 
 func newRun(h *history.Packed) *run {

@@ -56,3 +56,28 @@ func TestDocumentedHistoriesViolate(t *testing.T) {
 		}
 	}
 }
+
+// TestEachLevelAndPropertyHasAName: people read no level without a title, and no property by a name that says nothing.
+func TestEachLevelAndPropertyHasAName(t *testing.T) {
+	for _, l := range Levels() {
+		if text := LevelNamed(l); text.Title == "" || text.Says == "" {
+			t.Errorf("%s has no title", l)
+		}
+	}
+	if len(LevelTexts) != len(Levels()) {
+		t.Errorf("%d texts for %d levels", len(LevelTexts), len(Levels()))
+	}
+	seen := map[string]bool{}
+	for _, p := range Properties {
+		title := TitleOf(p.Name)
+		if seen[title] {
+			t.Errorf("two properties are called %s", title)
+		}
+		seen[title] = true
+	}
+	for name := range titles {
+		if !slices.Contains(PropertyNames(), name) {
+			t.Errorf("%s is not a property", name)
+		}
+	}
+}

@@ -37,11 +37,12 @@ const (
 	EventCrashed EventKind = "crashed" // Client's process ended
 	EventStalled EventKind = "stalled" // the harness's machine stood still for Took, until now
 
-	// The guarded resource.
-	EventRead    EventKind = "read"    // Client read Value
-	EventSent    EventKind = "sent"    // Client sent the write of Value
-	EventApplied EventKind = "applied" // the resource applied Client's write of Value
-	EventMarked  EventKind = "marked"  // Client's token was stored in the resource
+	// The guarded resource, called the storage in narratives.
+	EventSent     EventKind = "sent"     // Client sent the write of Value
+	EventRead     EventKind = "read"     // the storage answered Client's read with Value
+	EventApplied  EventKind = "applied"  // the storage applied Client's write of Value
+	EventRejected EventKind = "rejected" // the storage refused Client's write of Value
+	EventMarked   EventKind = "marked"   // Client's token was stored in the storage
 
 	// Faults and masters.
 	EventFault    EventKind = "fault"    // the fault number Fault struck Masters, or Client
@@ -56,6 +57,9 @@ const (
 	EventUnexplained EventKind = "unexplained" // a step that no recorded event explains: Masters and Token, if it is about a key
 	EventViolated    EventKind = "violated"    // the last event of each narrative: the violation, from At to Until
 )
+
+// CauseUntold is the cause of an EventNote: nothing but its lock kept a client from knowing that its lease was over.
+const CauseUntold = "untold"
 
 // The causes of an EventLost.
 const (
@@ -106,9 +110,14 @@ type Event struct {
 	Value   int64         `json:"value,omitempty"`
 	Fence   int64         `json:"fence,omitempty"`
 	Fault   int           `json:"fault,omitempty"`
-	Name    string        `json:"name,omitempty"` // of fault number Fault
+	Name    string        `json:"name,omitempty"` // of the fault that it is about
 	Word    string        `json:"word,omitempty"` // the diagram's label
 	Ops     []int         `json:"ops,omitempty"`  // indices of the operations that show it
+}
+
+// AtStorage reports whether the event happened at the storage.
+func (e *Event) AtStorage() bool {
+	return slices.Contains([]EventKind{EventRead, EventApplied, EventRejected, EventMarked}, e.Kind)
 }
 
 // Sentence returns the text with a capital letter and a full stop.

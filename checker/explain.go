@@ -18,7 +18,7 @@ func (r *run) explainHolds(v *Violation, o overlap) {
 	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
 	n := r.narrate(v)
 	n.overlap(o)
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s: this violates mutual exclusion (L2)",
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }
 
@@ -200,6 +200,7 @@ func (n *narrative) life(l *history.Lease) {
 				Text: fmt.Sprintf("%s left its critical section", who)})
 		}
 	}
+	n.storage(l)
 	n.clientFaults(who, l.Invoked, n.v.Until, true)
 }
 
@@ -228,17 +229,17 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 
 // paused adds a client's pause and the fault that stopped the client.
 func (n *narrative) paused(client string, p pause, detail bool) {
-	name := ""
+	name, by := "", ""
 	for _, f := range n.r.faultsWithin(p.from, p.to) {
 		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
-			name = fmt.Sprintf(" (client-pause #%d)", f.ID)
+			name, by = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
 			if !detail {
 				n.faults[f.ID] = true
 			}
 			break
 		}
 	}
-	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Word: "stopped", Until: p.to, Ops: []int{p.line},
+	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.to, Ops: []int{p.line},
 		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.point), name)})
 	if p.ended {
 		n.add(Event{At: p.to, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.endLine}, Text: client + " went on"})

@@ -39,5 +39,5 @@ func (r *run) explainCall(v *Violation, op *history.Op) {
 	if stack != "" {
 		n.note(op.Time, "its stack was: "+stack)
 	}
-	n.violated(fmt.Sprintf("%s: this violates %s (%s)", v.Summary, spaced(v.Property), v.Level))
+	n.violated(v.Summary)
 }

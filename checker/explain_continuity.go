@@ -32,5 +32,5 @@ func (r *run) explainRevival(v *Violation, x revival) {
 		}
 		return cause{}
 	})
-	n.violated(fmt.Sprintf("the extension created the key of %s anew on %s: this violates continuity (EXT)", l.Process, Enumerate(gone)))
+	n.violated(fmt.Sprintf("the extension created the key of %s anew on %s", l.Process, Enumerate(gone)))
 }

@@ -27,7 +27,7 @@ func (r *run) explainDeadArrival(v *Violation, l *history.Lease) {
 	if !stopped {
 		n.slowVotes(l)
 	}
-	n.violated(fmt.Sprintf("the acquire returned %s after its lease had ended at %s: this violates dead on arrival (%s)", at(g.At-g.Until), at(g.Until), v.Level))
+	n.violated(fmt.Sprintf("the acquire returned %s after its lease had ended at %s", at(g.At-g.Until), at(g.Until)))
 }
 
 // slowVotes adds the faults that delayed the votes by which a lease was granted.

@@ -40,7 +40,7 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.sharing, r.tooFew(x.backing))
 		}
 	}
-	n.violated(text + ": this violates extension (EXT)")
+	n.violated(text)
 }
 
 // tooFew returns a phrase that says with how few yes answers an extension was granted.

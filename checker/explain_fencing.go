@@ -32,7 +32,7 @@ func (r *run) explainFence(v *Violation, p fencePair) {
 	if !restarted && len(both) > 0 {
 		n.unexplained(Event{At: b.Acquired(), Masters: both, Text: fmt.Sprintf("no recorded restart explains why the counters of %s did not grow", Enumerate(both))})
 	}
-	n.violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d: this violates fencing monotone (FM)", b.Fence, a.Fence))
+	n.violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d", b.Fence, a.Fence))
 }
 
 // counted returns the masters among the given ones whose vote for a lease carried its fencing token.

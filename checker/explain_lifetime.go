@@ -36,5 +36,5 @@ func (r *run) explainOverlong(v *Violation, s *stored) {
 	if !explained {
 		n.unexplained(Event{At: s.seen, Masters: []string{s.master}, Text: fmt.Sprintf("no recorded fault of %s's clock explains it", s.master)})
 	}
-	n.violated(fmt.Sprintf("at %s %s had stored the token for at least %s, longer than the TTL of %s: this violates key lifetime (L1)", at(s.seen), s.master, at(s.seen-s.since), at(ttl)))
+	n.violated(fmt.Sprintf("at %s %s had stored the token for at least %s, longer than the TTL of %s", at(s.seen), s.master, at(s.seen-s.since), at(ttl)))
 }

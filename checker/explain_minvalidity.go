@@ -38,7 +38,7 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 	if len(kept) > 0 {
 		rest = "only " + Enumerate(kept) + " can have stored the token"
 	}
-	n.violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s: this violates min validity (L1)",
+	n.violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s",
 		at(s.from), at(max(s.until, s.from)), rest, q, l.Process, at(g.Until)))
 }
 

@@ -18,7 +18,7 @@ func (r *run) explainUnaware(v *Violation, u unaware) {
 	n.add(Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
 	if u.lease == nil || u.op.Time < u.lease.Acquired() {
 		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, at(v.At))
-		n.violated(fmt.Sprintf("by %s %s had been granted nothing under this token: this violates notified (L3)", at(v.At), client))
+		n.violated(fmt.Sprintf("by %s %s had been granted nothing under this token", at(v.At), client))
 		return
 	}
 	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, at(v.At), at(v.At-u.since))
@@ -28,7 +28,7 @@ func (r *run) explainUnaware(v *Violation, u unaware) {
 	} else {
 		n.over(u.lease, u.since)
 	}
-	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since: this violates notified (L3)", client, did, at(v.At-u.since)))
+	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since", client, did, at(v.At-u.since)))
 }
 
 // lostLease adds that so many masters refused an extension that the lock must know that it has

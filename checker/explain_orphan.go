@@ -35,5 +35,5 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 	}
 	n.add(Event{At: o.snapshot.Time, Kind: EventSnapshot, Masters: []string{x.master}, Client: x.who.client, Key: x.key, Token: x.who.token, Word: "stored", Ops: []int{o.snapshot.Index},
 		Text: fmt.Sprintf("%s stored the token of %s", x.master, x.who.client)})
-	n.violated(fmt.Sprintf("%s: this violates %s (%s)", why, spaced(v.Property), v.Level))
+	n.violated(why)
 }

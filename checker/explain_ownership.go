@@ -22,7 +22,7 @@ func (r *run) explainOwnershipBreach(v *Violation, s ownershipBreach) {
 		if c := n.lostKey(m, n.leaseOfVote(*s.victim), *s.victim, s.vote); c.explain != nil {
 			c.explain([]string{m})
 		}
-		n.violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over: this violates own keys (L1)",
+		n.violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over",
 			m, v.Key, other(by, s.victim.Client), at(sent(*s.victim)+r.lifetime(*s.victim)-v.At), s.victim.Client))
 	case s.set:
 		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)

@@ -25,7 +25,7 @@ func (r *run) explainUngranted(v *Violation, x ungranted) {
 		what = "made another attempt instead of using this one"
 	}
 	n.ended(x.ending, x.ending.err)
-	n.violated(fmt.Sprintf("by %s %s had said yes to %s, which is a quorum, and yet its acquire %s: this violates quorum granted (AV)",
+	n.violated(fmt.Sprintf("by %s %s had said yes to %s, which is a quorum, and yet its acquire %s",
 		at(x.by), Enumerate(voters), x.who.client, what))
 }
 

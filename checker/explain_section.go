@@ -25,7 +25,7 @@ func (r *run) explainSections(v *Violation, o overlap) {
 		}
 	}
 	n.left(a)
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s were both in their critical sections: this violates belief exclusion (L3)",
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s were both in their critical sections",
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(a.client, b.client)))
 }
 
@@ -81,7 +81,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 		// Lockpick recorded this history of its own clients: they leave as soon as their lock says
 		// that the lease is over, and everything that stops them is recorded.
 		why = true
-		n.addAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Word: "untold",
+		n.addAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Cause: CauseUntold, Word: "untold",
 			Text: fmt.Sprintf("nothing had stopped %s, who still acted on its lease at %s: its lock had not told it that the lease was over", l.Process, at(to))})
 	}
 	if !why && to > over {

@@ -15,31 +15,31 @@ func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
 	n := r.narrate(v)
 	n.bothWrote(u)
 	if u.from.F == history.FApply {
-		n.applied(u.from, u.client())
+		n.stored(storedWrite{op: u.from}, u.client(), false)
 	} else {
 		n.add(Event{At: u.from.Time, Kind: EventRead, Client: u.client(), Key: v.Key, Token: u.from.Value.Token, Value: u.from.Value.Value, Word: "read", Ops: []int{u.from.Index},
 			Text: fmt.Sprintf("%s read %d", u.client(), u.from.Value.Value)})
 	}
 	n.marked(u.lost, holder(u.other))
 	n.marked(u.write, u.client())
-	n.applied(u.lost, holder(u.other))
-	n.applied(u.write, u.client())
-	passed := fmt.Sprintf("no token of %s was ever put into the resource, which should have refused the write", u.client())
+	n.stored(storedWrite{op: u.lost}, holder(u.other), false)
+	n.stored(storedWrite{op: u.write}, u.client(), false)
+	passed := fmt.Sprintf("no token of %s was ever put into the storage, which should have refused the write", u.client())
 	if m := r.marked(u.write); m != nil {
 		passed = fmt.Sprintf("%s's token was put there only after that, so the comparison could not tell", u.client())
 		if m.Index < u.lost.Index {
-			passed = fmt.Sprintf("%s's token had been put there before that: the resource should have refused one of the two", u.client())
+			passed = fmt.Sprintf("%s's token had been put there before that: the storage should have refused one of the two", u.client())
 		}
 	}
-	n.violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s: this violates no lost update (RMW)",
+	n.violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s",
 		u.client(), u.write.Value.Value, u.from.Value.Value, u.loser(), u.lost.Value.Value, passed))
 }
 
-// marked adds when the token of a write was stored in the resource.
+// marked adds when the token of a write was stored in the storage.
 func (n *narrative) marked(write *history.Op, client string) {
 	if m := n.r.marked(write); m != nil {
 		n.add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
-			Text: fmt.Sprintf("%s put its token into the resource", client)})
+			Text: fmt.Sprintf("%s put its token into the storage", client)})
 	}
 }
 
@@ -64,7 +64,7 @@ func (n *narrative) bothWrote(u lostUpdate) {
 	n.lease(later, 0)
 }
 
-// marked returns the last operation before a write that stored the write's token in the resource.
+// marked returns the last operation before a write that stored the write's token in the storage.
 func (r *run) marked(write *history.Op) *history.Op {
 	before, _ := r.h.Position(write.Index)
 	for i := before - 1; i >= 0; i-- {

@@ -13,7 +13,7 @@ func (r *run) explainUnbacked(v *Violation, b backing) {
 	n := r.narrate(v)
 	n.lease(l, b.grant.At)
 	n.answersSince(b)
-	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d: this violates %s (%s)", Enumerate(b.yes), r.quorum(), spaced(v.Property), v.Level))
+	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", Enumerate(b.yes), r.quorum()))
 }
 
 // answersSince adds the requests whose answers a grant rests on, as part of the reason.
@@ -32,5 +32,5 @@ func (r *run) explainReuse(v *Violation, a, b *history.Lease) {
 	n := r.narrate(v)
 	n.lease(a, 0)
 	n.lease(b, 0)
-	n.violated(fmt.Sprintf("both acquisitions had the token %s: this violates %s (%s)", v.Tokens[0], spaced(v.Property), v.Level))
+	n.violated(fmt.Sprintf("both acquisitions had the token %s", v.Tokens[0]))
 }

@@ -11,7 +11,7 @@ import (
 
 // explainStuck explains that nobody was granted a key from when the faults had healed until a time.
 func (r *run) explainStuck(v *Violation, h healing, granted time.Duration, attempts []attempt) {
-	v.Summary = fmt.Sprintf("no one was granted %s for %s after the healing at %s", v.Key, at(granted-h.at), at(h.at))
+	v.Summary = fmt.Sprintf("no one was granted %s for %s after all faults had ended at %s", v.Key, at(granted-h.at), at(h.at))
 	n := r.narrate(v)
 	until := v.Until
 	for _, a := range attempts {
@@ -19,7 +19,7 @@ func (r *run) explainStuck(v *Violation, h healing, granted time.Duration, attem
 	}
 	n.stuck(v.Clients, h.at, until, attempts)
 	n.allHealed(h)
-	n.violated(fmt.Sprintf("%s, where %s is allowed: this violates deadlock freedom (DF)", v.Summary, at(h.bound)))
+	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.bound)))
 }
 
 // explainRefused explains that an acquire was not granted in time after the faults had healed.
@@ -40,7 +40,7 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 	n.stuck([]string{a.client}, a.invoked, a.ended, []attempt{a})
 	h := r.healed()
 	n.allHealed(h)
-	n.violated(fmt.Sprintf("%s, where %s is allowed: this violates availability (AV)", v.Summary, at(h.bound)))
+	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.bound)))
 }
 
 // explainWait explains that nobody was granted a key although a waiting client could have been;
@@ -51,7 +51,7 @@ func (r *run) explainWait(v *Violation, d starvation, during string, more func(*
 	waiting := r.attemptsWithin(d.key, d.from, d.to)
 	n.stuck(v.Clients, d.from, d.to, waiting)
 	more(n, d)
-	n.violated(fmt.Sprintf("%s: this violates %s (%s)", v.Summary, spaced(v.Property), v.Level))
+	n.violated(v.Summary)
 }
 
 // allHealed adds the end of all faults, and which masters had not come back.

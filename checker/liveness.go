@@ -196,14 +196,14 @@ func (r *run) deadlockFree() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
-		evidence: countEvidence("keys that somebody asked for after the healing", judged, len(keys), moreWork),
+		evidence: countEvidence("keys that somebody asked for after all faults had ended", judged, len(keys), moreWork),
 		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].until, byKey[v.Key].attempts) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: no one was granted %s for %s",
+			return fmt.Sprintf("%s could not be acquired within %s of the end of all faults at %s: no one was granted %s for %s",
 				share(t.found, t.checked, "keys"), at(h.bound), at(h.at), first.Key, at(byKey[first.Key].until-h.at))
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted again within %s of the healing at %s", count(t.checked, "key was", "keys were"), at(h.bound), at(h.at))
+			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", count(t.checked, "key was", "keys were"), at(h.bound), at(h.at))
 		},
 	}
 	switch {
@@ -212,12 +212,12 @@ func (r *run) deadlockFree() *judgement {
 	case len(keys) == 0:
 		j.invalid = "no acquire was ever tried"
 	case untried != "":
-		j.invalid = fmt.Sprintf("no one tried to acquire %s after the healing at %s", untried, at(h.at))
+		j.invalid = fmt.Sprintf("no one tried to acquire %s after all faults had ended at %s", untried, at(h.at))
 	case cut != "":
-		j.invalid = fmt.Sprintf("the history ends %s after the healing at %s, before the bound of %s had passed, and %s was not granted yet",
+		j.invalid = fmt.Sprintf("the history ends %s after all faults had ended at %s, before the bound of %s had passed, and %s was not granted yet",
 			at(r.end-h.at), at(h.at), at(h.bound), cut)
 	case queued != "":
-		j.invalid = fmt.Sprintf("the lock waits %s for each waiter that is gone, and the history ends %s after the healing at %s, when it may still have waited for those of %s",
+		j.invalid = fmt.Sprintf("the lock waits %s for each waiter that is gone, and the history ends %s after all faults had ended at %s, when it may still have waited for those of %s",
 			at(r.h.Header.DeadWaiter), at(r.end-h.at), at(h.at), queued)
 	}
 	return j
@@ -265,14 +265,14 @@ func (r *run) availability() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
-		evidence: countEvidence("clients that acquired after the healing", len(clients), max(1, r.h.Header.Clients), moreWork),
+		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.h.Header.Clients), moreWork),
 		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s and lasted %s",
+			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
 				share(t.found, t.checked, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key, at(first.Until-first.At))
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",
+			return fmt.Sprintf("%s granted after all faults had ended at %s, the slowest in %s of the %s allowed",
 				count(t.checked, "acquire was", "acquires were"), at(h.at), at(t.longest), at(h.bound))
 		},
 	}
@@ -280,9 +280,9 @@ func (r *run) availability() *judgement {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:
 		r.blameMachine(j, h.at)
 	case judged == 0 && cut > 0:
-		j.invalid = fmt.Sprintf("the history ends before the %s after the healing had to be granted", count(cut, "acquire", "acquires"))
+		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", count(cut, "acquire", "acquires"))
 	case judged == 0:
-		j.invalid = fmt.Sprintf("no acquire followed the healing at %s", at(h.at))
+		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", at(h.at))
 	}
 	return j
 }
@@ -300,5 +300,5 @@ func (r *run) stalled(from time.Duration) float64 {
 // have timed out because no process ran in time.
 func (r *run) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
-	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
+	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*r.stalled(from), at(from))
 }

@@ -126,8 +126,9 @@ func (n *narrative) unexplained(e Event) {
 	n.addAt(beforeLines, e)
 }
 
-// violated ends the narrative and stores it in the violation. text describes the violation.
+// violated ends the narrative and stores it in the violation. text describes the violation; the property is added.
 func (n *narrative) violated(text string) {
+	text += ": this violates " + n.v.Level + ", " + TitleOf(n.v.Property)
 	n.causesFirst()
 	n.explainLosses()
 	n.silentFaults()
@@ -237,7 +238,7 @@ func (n *narrative) trims(e *placed, last int, ended *bool) bool {
 	switch {
 	case e.At < n.from || e.At > n.v.Until:
 		return true
-	case e.At < n.v.Until:
+	case e.At < n.v.Until || e.AtStorage():
 		return false
 	case n.v.At == n.v.Until:
 		return e.order > last

@@ -92,11 +92,16 @@ type Mark struct {
 	Key       string
 	At, Until time.Duration
 	Clients   []string
-	Op        int // the first line of its evidence
+	Op        int   // the first line of its evidence
+	Cause     Cause // zero: it was not looked for, see MaxCaused
+	Faults    []int // ids of the faults that explain it; nil if Cause is zero
 }
 
 // MaxViolations is the maximum number of violations that a Result contains in full.
 const MaxViolations = 50
+
+// MaxCaused is the maximum number of further violations of a Result whose cause is looked for.
+const MaxCaused = 950
 
 // Violation is one proof that a property does not hold.
 type Violation struct {

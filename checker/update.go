@@ -26,20 +26,15 @@ type lostUpdate struct {
 // nothing is not an update: it may replace any value, and may itself be lost.
 func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.contended()
-	type reader struct{ key, token string }
-	leases := map[reader][]*history.Lease{} // more than one only if a token was granted twice
-	for _, l := range r.leases {
-		of := reader{l.Key, l.Token}
-		leases[of] = append(leases[of], l)
-	}
-	knows := map[reader]*history.Op{}
+	leases := r.leasesByToken()
+	knows := map[keyToken]*history.Op{}
 	latest := map[string]*history.Op{}
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.Value == nil || op.Value.Fenced {
 			continue
 		}
-		of := reader{op.Key, op.Value.Token}
+		of := keyToken{op.Key, op.Value.Token}
 		switch {
 		case op.F == history.FRead && op.Type == history.OK:
 			knows[of] = op
@@ -58,7 +53,7 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 				contended = append(contended, op.Time)
 			}
 			if before != nil && from.Value.Value != before.Value.Value {
-				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: latestBy(leases[of], op.Index), other: latestBy(leases[reader{op.Key, before.Value.Token}], before.Index)})
+				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: latestBy(leases[of], op.Index), other: latestBy(leases[keyToken{op.Key, before.Value.Token}], before.Index)})
 			}
 		}
 	}

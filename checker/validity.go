@@ -144,6 +144,11 @@ func (res *Result) violate(p Property, found []Violation, explain func(*Violatio
 		v.Property, v.Level = p.Name, p.Level
 		explain(v)
 	}
+	for i, v := range found[len(res.Violations):min(len(found), len(res.Violations)+MaxCaused)] {
+		v.Property, v.Level = p.Name, p.Level
+		explain(&v)
+		res.Others[i].Cause, res.Others[i].Faults = v.Cause(), v.Faults
+	}
 }
 
 // take keeps the first MaxViolations violations in full, and the others as marks.

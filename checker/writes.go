@@ -35,12 +35,7 @@ type appliedWrites struct {
 // rests on a choice between them. No lock is convicted because of a write that is late because the
 // machine stood still; but a fence has to refuse such a write, too.
 func (r *run) writes(fenced bool) appliedWrites {
-	type owner struct{ key, token string }
-	byToken := make(map[owner][]*history.Lease, len(r.leases)) // more than one only if a token was granted twice
-	for _, l := range r.leases {
-		o := owner{l.Key, l.Token}
-		byToken[o] = append(byToken[o], l)
-	}
+	byToken := r.leasesByToken()
 	type applied struct {
 		lease *history.Lease
 		op    *history.Op
@@ -59,11 +54,11 @@ func (r *run) writes(fenced bool) appliedWrites {
 		if op.Type != history.OK {
 			continue
 		}
-		mine := latestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)
+		mine := latestBy(byToken[keyToken{op.Key, op.Value.Token}], op.Index)
 		if mine == nil {
 			continue
 		}
-		earliest := r.earliestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)
+		earliest := r.earliestBy(byToken[keyToken{op.Key, op.Value.Token}], op.Index)
 		counts := r.counts(op.Time)
 		if counts {
 			w.judged++
@@ -87,6 +82,19 @@ func (r *run) writes(fenced bool) appliedWrites {
 		}
 	}
 	return w
+}
+
+// keyToken is a token on a key. More than one lease has it only if it was granted twice.
+type keyToken struct{ key, token string }
+
+// leasesByToken returns the leases of each token, in the order of their grants.
+func (r *run) leasesByToken() map[keyToken][]*history.Lease {
+	found := make(map[keyToken][]*history.Lease, len(r.leases))
+	for _, l := range r.leases {
+		name := keyToken{l.Key, l.Token}
+		found[name] = append(found[name], l)
+	}
+	return found
 }
 
 // latestBy returns the lease that was granted last before a line of the history, or nil.

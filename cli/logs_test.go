@@ -139,7 +139,7 @@ func TestCheckLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ = check(exitViolated, "--clock-error", "50ms", "late.log")
-	wants(out, "VIOLATED L3 belief exclusion: 1 of 20 critical sections began while another client was still in one", "1 hold outlasted its lease",
+	wants(out, "VIOLATED L3 one client at a time in the critical section: 1 of 20 critical sections began while another client was still in one", "1 hold outlasted its lease",
 		"L2 mutual exclusion holds", "explains why w1 still acted on its lease")
 
 	// Lines of another form, of workers that write no token.

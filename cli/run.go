@@ -88,11 +88,11 @@ func runScenario(ctx context.Context, s scenario.Scenario, store campaign.Store,
 		}
 		return err
 	}
+	if err := campaign.CompressLong(dir, r); err != nil { // before the page, which links the history
+		fmt.Fprintf(os.Stderr, "lockpick: the history stays as it was written: %v\n", err)
+	}
 	if err := writeReport(dir, h, r); err != nil {
 		return err
-	}
-	if err := campaign.CompressLong(dir, r); err != nil {
-		fmt.Fprintf(os.Stderr, "lockpick: the history stays as it was written: %v\n", err)
 	}
 	if err := out.print(h, r); err != nil {
 		return err

@@ -3,6 +3,8 @@
 package reports
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -38,9 +40,41 @@ func TestAddress(t *testing.T) {
 	if got := ask[string](b, `Math.round(lockpick.view.from) + ' ' + Math.round(lockpick.view.to)`); got != window {
 		b.Errorf("the link shows the window %s, want %s", got, window)
 	}
+	b.wait("the timeline in sight", `Math.abs(document.getElementById('timeline').getBoundingClientRect().top) < innerHeight / 2`)
+
+	// Links within the page leave it as it is, and the button to the timeline makes it that of the first violation.
+	before := ask[string](b, `location.hash`)
+	ask[bool](b, `(document.querySelector('.go a[href="#first"]').click(), true)`)
+	if after := ask[string](b, `location.hash`); after != before {
+		b.Errorf("the button to the reason turned %s into %s", before, after)
+	}
+	ask[bool](b, `(document.querySelector('.go a[data-violation]').click(), true)`)
+	b.wait("the first violation in the address again", `/#v=\d+&from=/.test(location.hash) && lockpick.violation === +document.querySelector('.go a[data-violation]').dataset.violation`)
+	ask[bool](b, `(location.hash = '`+link+`', true)`)
+	b.wait("the second violation by its link again", `lockpick.pinned && lockpick.pinned.i === 1`)
 
 	// An address that means nothing here changes nothing.
 	ask[bool](b, `(location.hash = '#v=999&from=x&key=nobody', true)`)
 	b.wait("the same as before", `lockpick.pinned && lockpick.pinned.i === 1`)
 	b.quiet()
+}
+
+// TestAServedReportLeadsBack: a report below /store/ has a link to the list of all runs, a file has none.
+func TestAServedReportLeadsBack(t *testing.T) {
+	ctx := browser(t)
+	b := open(t, ctx, violatedPlan(), 1280, 900, false)
+	if ask[bool](b, `document.getElementById('back').checkVisibility()`) {
+		b.Error("a file leads to a list of runs that is not there")
+	}
+	h, r := synthesize(violatedPlan())
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if err := HTML(w, h, r, nil); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer served.Close()
+	b = openAddress(t, ctx, served.URL+"/store/run/report.html", 1280, 900, false)
+	b.wait("the way back", `document.getElementById('back') && document.getElementById('back').checkVisibility() && document.getElementById('back').getAttribute('href') === '/'`)
 }

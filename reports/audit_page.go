@@ -14,7 +14,7 @@ import (
 // auditTemplate renders the report card: a row for each situation, a column for each level. The
 // mark in a cell links to the run that shows the outcome.
 var auditTemplate = template.Must(template.New("audit.html").Funcs(template.FuncMap{
-	"words": words, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
+	"words": words, "level": levelMark, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
 	"mark": func(o audit.Outcome) string { return auditMark[o] }, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "tried": auditTried,
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(pageFiles, "page/audit.html", headFile))
@@ -64,7 +64,7 @@ type auditLineOf struct {
 // AuditPage writes the page of an audit. The page loads nothing. Its links lead to the reports of
 // the runs, relative to dir, the folder that the page is written into.
 func AuditPage(w io.Writer, dir string, r *audit.Result) error {
-	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"audit"})
+	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"back", "audit"})
 	if err != nil {
 		return err
 	}

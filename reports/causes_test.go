@@ -1,6 +1,10 @@
 package reports
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"html/template"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
@@ -69,5 +74,57 @@ func TestStoriesNameTheCause(t *testing.T) {
 				t.Error("an event has no text")
 			}
 		})
+	}
+}
+
+// TestViolationsAreGroupedByCause: a lock with a planted bug under kills and pauses. Each violation has one cause, the
+// bug comes before what is inherent, and terminal, page and JSON list the same causes.
+func TestViolationsAreGroupedByCause(t *testing.T) {
+	s := scenario.Defaults()
+	s.Driver, s.Lock, s.Seed, s.Faults, s.TimeLimit = scenario.Sim, "redlock-plain-del", 1, []string{"kill", "client-pause"}, 20*time.Second
+	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := judge.History(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, inherent := 0, false
+	for i, c := range r.Causes {
+		n += c.Count
+		of := 0
+		for _, p := range c.Properties {
+			of += p.Count
+		}
+		if of != c.Count {
+			t.Errorf("%s: %d violations, %d of its properties", c.Says, c.Count, of)
+		}
+		if inherent = inherent || c.Without != ""; inherent && c.Without == "" && c.How != judge.Uncaused {
+			t.Errorf("cause %d, %s, is the lock's own and comes after what is inherent", i, c.Says)
+		}
+	}
+	if n != found(r) || len(r.Causes) < 3 || len(r.Causes) > 12 || !inherent {
+		t.Fatalf("%d causes of %d violations, which have %d", len(r.Causes), found(r), n)
+	}
+	if first := r.Causes[0]; first.How != "deleted" || len(first.Faults) > 0 || first.Example == nil {
+		t.Errorf("the planted bug is not the first cause: %+v", first)
+	}
+	var terminal, page, object bytes.Buffer
+	if err := errors.Join(Terminal(&terminal, h, r, TerminalOptions{}), HTML(&page, h, r, nil), JSON(&object, r)); err != nil {
+		t.Fatal(err)
+	}
+	var read struct{ Causes []judge.Cause }
+	if err := json.Unmarshal(object.Bytes(), &read); err != nil || len(read.Causes) != len(r.Causes) {
+		t.Fatalf("%d causes in JSON: %v", len(read.Causes), err)
+	}
+	told := strings.Join(strings.Fields(terminal.String()), " ")
+	for _, c := range r.Causes {
+		if title := causeTitle(c) + ": " + causeLevels(c); !strings.Contains(told, "×"+count(c.Count)+" "+title) {
+			t.Errorf("the terminal does not list %s:\n%s", title, terminal.String())
+		}
+		if !strings.Contains(page.String(), "<b>"+template.HTMLEscapeString(causeTitle(c))+"</b>") {
+			t.Errorf("the page does not list %s", causeTitle(c))
+		}
 	}
 }

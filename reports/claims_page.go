@@ -19,7 +19,7 @@ import (
 // claimsTemplate renders a matrix: a row for each claim, a column for each level. Each cell has a
 // mark for each finding, which links to the report of the run that shows it.
 var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.FuncMap{
-	"words": words, "truth": truthMark, "sign": verdictSign, "plural": plural, "join": strings.Join, "span": span, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
+	"words": words, "level": levelMark, "truth": truthMark, "sign": verdictSign, "plural": plural, "join": strings.Join, "span": span, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
 	"letter": letter, "outcomes": func(r *claims.Result, o string) int { return r.Count()[claims.Outcome(o)] },
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(pageFiles, "page/claims.html", headFile))
@@ -89,7 +89,7 @@ type claimLine struct {
 // reports of the runs, relative to dir, the folder that the page is written into. others are the
 // latest results on other drivers; the page shows their findings beside those of r.
 func ClaimsPage(w io.Writer, dir string, verified []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
-	style, script, err := assetsOf([]string{"page", "claims"}, []string{"claims"})
+	style, script, err := assetsOf([]string{"page", "claims"}, []string{"back", "claims"})
 	if err != nil {
 		return err
 	}

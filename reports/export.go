@@ -36,6 +36,7 @@ var ExportFormats = []ExportFormat{
 	{"perfetto", ".json", "trace events for ui.perfetto.dev: leases, sections, votes, faults", false, exportPerfetto},
 	{"mermaid", ".mmd", "a sequence diagram of one violation, for Markdown pages", true, exportMermaid},
 	{"svg", ".svg", "a picture of one violation, for slides", true, exportSVG},
+	{"card", ".card.svg", "a picture of one violation to share, 1200 by 630: verdict, lifelines, command", true, exportCard},
 	{"edn", ".edn", "the history of one key as Knossos and elle-cli read it (model: mutex)", false, exportEDN},
 	{"itf", ".itf.json", "one violation as a trace in the Informal Trace Format of model checkers", true, exportITF},
 	{"csv", ".csv", "all operations, a row each", false, exportCSV},

@@ -70,6 +70,19 @@ func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, 
 		}
 		return
 	}
+	if storage := alias[storageLane]; e.AtStorage() && from != "" {
+		switch e.Kind {
+		case checker.EventRead:
+			fmt.Fprintf(out, "    %s->>%s: read\n    %s-->>%s: %d\n", from, storage, storage, from, e.Value)
+		case checker.EventMarked:
+			fmt.Fprintf(out, "    %s->>%s: its token\n", from, storage)
+		case checker.EventApplied:
+			fmt.Fprintf(out, "    %s->>%s: write %d\n    %s-->>%s: applied\n", from, storage, e.Value, storage, from)
+		case checker.EventRejected:
+			fmt.Fprintf(out, "    %s-x%s: write %d\n    %s-->>%s: %s\n", from, storage, e.Value, storage, from, mermaidText(refusal(e)))
+		}
+		from = storage
+	}
 	over := from
 	if len(e.Masters) > 0 {
 		over = alias[e.Masters[0]]
@@ -81,6 +94,14 @@ func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, 
 		over = everybody
 	}
 	fmt.Fprintf(out, "    Note over %s: %s %s\n", over, instant(e.At), mermaidText(e.Sentence()))
+}
+
+// refusal says how the storage refused a write: by its fencing token, or by a mark.
+func refusal(e *checker.Event) string {
+	if e.Fence != 0 {
+		return "refused: token " + e.Word
+	}
+	return e.Word
 }
 
 // commandWord returns the name of a lock command in diagrams.

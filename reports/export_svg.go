@@ -84,10 +84,14 @@ func exportSVG(w io.Writer, x *Export) error {
 }
 
 // leftToRight lists the participants: the holder of the earlier lease, the masters, the other
-// clients. In this order few arrows cross a client.
+// clients, the storage. In this order few arrows cross a client.
 func (d *drawing) leftToRight() []string {
 	first := min(1, len(d.clients))
-	return slices.Concat(d.clients[:first], d.masters, d.clients[first:])
+	all := slices.Concat(d.clients[:first], d.masters, d.clients[first:])
+	if d.storage {
+		all = append(all, storageLane)
+	}
+	return all
 }
 
 // sentences joins the sentences of a step.
@@ -134,10 +138,7 @@ func (p *svgPicture) step(i int, s *step, y, height int) {
 // bar draws the state of one lifeline from a step to the next one.
 func (p *svgPicture) bar(name string, s *step, y, height int) {
 	x := p.at[name]
-	sign := p.d.state.master(name, s.at)
-	if slices.Contains(p.d.clients, name) {
-		sign = p.d.state.client(name, s.at)
-	}
+	sign := p.d.state.lane(name, slices.Contains(p.d.clients, name), s.at)
 	for i, f := range fills {
 		if sign[1] == f {
 			l := svgLeases[i]
@@ -195,6 +196,9 @@ func (p *svgPicture) key(out *bytes.Buffer, y int) {
 			continue
 		}
 		says := "the lease of " + p.d.v.Clients[i] + ", and its token on masters"
+		if p.d.storage {
+			says += ", or its write in the storage"
+		}
 		fmt.Fprintf(out, `<rect x="%d" y="%d" width="10" height="10" fill="%s" fill-opacity="0.75" stroke="#1d2430" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
 			x, y-9, l.fill, l.dash, x+16, y, svgEscape(printable(says)))
 		x += 40 + int(float64(len(says))*svgLetter)

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/anishathalye/porcupine"
 	"olympos.io/encoding/edn"
@@ -332,6 +334,66 @@ func TestAFormatOfAViolationSaysThatThereIsNone(t *testing.T) {
 		err := f.Write(io.Discard, x)
 		if f.Violation != errors.Is(err, ErrNothingToShow) || !f.Violation && err != nil {
 			t.Errorf("%s of an empty run: %v", f.Name, err)
+		}
+	}
+}
+
+// TestACardFitsItsFrame: the picture to share is XML of 1200 by 630 with the verdict, four lifelines, the sentence and
+// the command, and no text leaves it.
+func TestACardFitsItsFrame(t *testing.T) {
+	for name, p := range map[string]plan{"violated": violatedPlan(), "hostile": hostilePlan()} {
+		_, x := exported(t, p, "card")
+		x.Result.Command = "lockpick run /home/user/store/run/scenario.yaml"
+		text := exportAs(t, x, "card")
+		d := xml.NewDecoder(strings.NewReader(text))
+		var said []string
+		depth, x0, size := 0, 0.0, 0.0
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			number := func(e xml.StartElement, name string) (n float64) {
+				for _, a := range e.Attr {
+					if a.Name.Local == name {
+						n, _ = strconv.ParseFloat(a.Value, 64)
+					}
+				}
+				return n
+			}
+			switch e := token.(type) {
+			case xml.StartElement:
+				if e.Name.Local == "svg" {
+					if depth++; depth == 1 && (number(e, "width") != 1200 || number(e, "height") != 630) {
+						t.Errorf("%s: %v by %v", name, number(e, "width"), number(e, "height"))
+					}
+				}
+				if e.Name.Local == "text" {
+					x0, size = number(e, "x"), number(e, "font-size")
+				}
+			case xml.CharData:
+				if line := strings.TrimSpace(string(e)); line != "" {
+					said = append(said, line)
+					if wide := x0 + 0.62*size*float64(utf8.RuneCountInString(line)); size > 0 && wide > 1200 {
+						t.Errorf("%s: %q is %v wide", name, line, wide)
+					}
+				}
+			case xml.EndElement:
+				if size = 0; e.Name.Local == "svg" {
+					depth--
+				}
+			}
+		}
+		all := strings.Join(said, "\n")
+		for _, want := range []string{"VIOLATED", x.Violation.Level, serviceLane, "$ lockpick run scenario.yaml"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: the card does not say %s:\n%s", name, want, all)
+			}
+		}
+		if name == "violated" && !strings.Contains(all, storageLane) {
+			t.Errorf("the card has no storage:\n%s", all)
 		}
 	}
 }

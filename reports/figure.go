@@ -16,7 +16,7 @@ const (
 	figureWidth   = 600
 	figureLeft    = 66 // left edge of the bars; the names are left of it
 	figureTop     = 46 // top of the first row; the steps' numbers and times are above it
-	figureRow     = 36
+	figureRow     = 32
 	figureBar     = 14
 	figureSlices  = 8 // parts of the time between two events; each shows the state at its beginning
 	figureMasters = 5 // limits the masters shown: those that decided
@@ -24,29 +24,32 @@ const (
 	figureTimes   = 9 // limits the steps with a time; with more steps there is no room for times
 )
 
-// figure is a picture of a violation's reason: a row for each client with a contested lease and for
-// each master that decided, and the numbered steps of the reason from left to right. It is drawn
+// figure is a picture of a violation's reason: a row for each client with a contested lease, for
+// each master that decided and for the storage, and the numbered steps of the reason from left to right. It is drawn
 // from the same events as the reason, and is not to scale.
 type figure struct {
 	bytes.Buffer
 	v       *checker.Violation
 	clients []string // all clients of the history; the position chooses the colour
 	events  []*checker.Event
+	steps   int       // those of the events that are steps of the reason
 	x       []float64 // x of each event
 	right   float64
 	end     time.Duration
 	rows    []figureLane
 	signs   signs
+	service *service // all masters have one row; nil: each has its own
 }
 
 // signs records the optional signs in a figure, for its caption.
-type signs struct{ Stopped, Clock, Inside, Clash bool }
+type signs struct{ Stopped, Clock, Inside, Clash, Storage bool }
 
 // figureLane is a row of the figure.
 type figureLane struct {
-	name   string
-	client bool
-	y      int // top of its bars
+	name    string
+	client  bool
+	storage bool
+	y       int // top of its bars
 }
 
 // stretch is a part of a bar during which nothing changes.
@@ -59,8 +62,18 @@ type stretch struct {
 // figureOf draws a violation's events as SVG. It returns nothing if the violation has no steps. Its
 // colours are classes of the page's style sheet.
 func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
+	f := newFigure(v, clients)
+	if f.cast(); f.steps == 0 || len(f.rows) == 0 {
+		return "", signs{}
+	}
+	fmt.Fprintf(f, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", figureWidth, f.height(), svgEscape("The steps as a picture. "+v.Summary))
+	f.draw()
+	f.WriteString("</svg>")
+	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
+}
+
+func newFigure(v *checker.Violation, clients []string) *figure {
 	f := &figure{v: v, clients: clients}
-	var steps []*checker.Event
 	for i := range v.Events {
 		e := &v.Events[i]
 		f.end = max(f.end, e.At, v.Until)
@@ -69,23 +82,24 @@ func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
 		}
 		f.events = append(f.events, e)
 		if !e.Detail {
-			steps = append(steps, e)
+			f.steps++
 		}
 	}
-	if f.cast(); len(steps) == 0 || len(f.rows) == 0 {
-		return "", signs{}
-	}
-	f.place(len(steps))
-	height := figureTop + len(f.rows)*figureRow
-	fmt.Fprintf(f, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", figureWidth, height, svgEscape("The steps as a picture. "+v.Summary))
-	f.numbers(len(steps), height)
+	return f
+}
+
+func (f *figure) height() int { return figureTop + len(f.rows)*figureRow }
+
+// draw draws all rows.
+func (f *figure) draw() {
+	f.place(f.steps)
+	f.numbers(f.steps, f.height())
 	for i := range f.rows {
 		f.lane(&f.rows[i])
 	}
 	f.clash()
+	f.writes()
 	f.words()
-	f.WriteString("</svg>")
-	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
 }
 
 // cast chooses the clients and masters that have a row.
@@ -98,11 +112,21 @@ func (f *figure) cast() {
 	slices.SortStableFunc(masters, func(a, b string) int { return d.weight(b) - d.weight(a) })
 	masters = masters[:min(len(masters), figureMasters)]
 	slices.SortFunc(masters, byNumber)
-	for _, c := range contested[:min(len(contested), figureClients)] {
+	contested = contested[:min(len(contested), figureClients)]
+	if f.service != nil {
+		f.service.masters = d.masters
+		contested = contested[:min(len(contested), 2)]
+		masters = []string{serviceLane}
+	}
+	for _, c := range contested {
 		f.rows = append(f.rows, figureLane{name: c, client: true})
 	}
 	for _, m := range masters {
 		f.rows = append(f.rows, figureLane{name: m})
+	}
+	if d.storage {
+		f.signs.Storage = true
+		f.rows = append(f.rows, figureLane{name: storageLane, storage: true})
 	}
 	for i := range f.rows {
 		f.rows[i].y = figureTop + i*figureRow + figureRow - figureBar - 4
@@ -183,7 +207,7 @@ func (f *figure) numbers(steps, height int) {
 func (f *figure) lane(l *figureLane) {
 	mid := l.y + figureBar/2
 	fmt.Fprintf(f, `<text class="name" x="4" y="%d">%s</text><line class="life" x1="%d" x2="%.1f" y1="%d" y2="%d"/>`+"\n",
-		mid+4, svgEscape(cut(printable(l.name), 9)), figureLeft, f.right, mid, mid)
+		mid+4, svgEscape(cut(printable(l.name), 12)), figureLeft, f.right, mid, mid)
 	for _, s := range f.stretches(l) {
 		f.stretch(l, s)
 	}
@@ -202,8 +226,11 @@ func (f *figure) stretches(l *figureLane) (all []stretch) {
 			part := func(n int) float64 { return f.x[i] + (to-f.x[i])*float64(n)/figureSlices }
 			t := e.At + max(end-e.At, 0)*time.Duration(j)/figureSlices
 			s := stretch{from: part(j), to: part(j + 1)}
-			if s.bar = state.master(l.name, t); l.client {
-				s.bar = state.client(l.name, t)
+			s.bar = state.lane(l.name, l.client, t)
+			if f.service != nil && l.name == serviceLane {
+				s.bar = f.service.at(state, t)
+			}
+			if l.client {
 				s.bar[2] = ' ' // the frame of clash shows the violation instead
 				if s.bar[0] == '!' {
 					s.bar[0] = ' '
@@ -295,16 +322,57 @@ func (f *figure) clash() {
 	fmt.Fprintf(f, `<rect class="clash" x="%.1f" y="%d" width="%.1f" height="%d" rx="4"/>`+"\n", from, figureTop+2, to-from, rows*figureRow)
 }
 
+// row returns the row of a client, a master or the storage, or nil.
+func (f *figure) row(name string) *figureLane {
+	if f.service.has(name) {
+		name = serviceLane
+	}
+	i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.rows[i]
+}
+
+// refusedToo reports whether the next event is that the fence refused the same write.
+func (f *figure) refusedToo(i int) bool {
+	if i+1 == len(f.events) {
+		return false
+	}
+	e, next := f.events[i], f.events[i+1]
+	return next.Kind == checker.EventRejected && next.At == e.At && next.Value == e.Value
+}
+
+// writes draws an arrow from a client to the storage for each write, which ends in a cross if it was refused.
+// A write that the fence refused has only that sign, though the storage without a fence applied it.
+func (f *figure) writes() {
+	storage := f.row(storageLane)
+	if storage == nil || !storage.storage {
+		return
+	}
+	for i, e := range f.events {
+		from := f.row(e.Client)
+		if e.Kind != checker.EventApplied && e.Kind != checker.EventRejected || from == nil {
+			continue
+		}
+		refused := e.Kind == checker.EventRejected
+		if !refused && f.refusedToo(i) {
+			continue
+		}
+		x, y := f.x[i], storage.y+figureBar/2
+		fmt.Fprintf(f, `<line class="write" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", x, x, from.y+figureBar, storage.y-1)
+		if refused {
+			fmt.Fprintf(f, `<path class="refused" d="M%.1f %dl10 10m0 -10l-10 10"/>`+"\n", x-5, y-5)
+			continue
+		}
+		fmt.Fprintf(f, `<circle class="applied" cx="%.1f" cy="%d" r="4"/>`+"\n", x, y)
+	}
+}
+
 // words writes each step's word on the rows of its client or masters, and marks the masters that
 // voted yes to a grant with dots.
 func (f *figure) words() {
-	row := func(name string) *figureLane {
-		i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })
-		if i < 0 {
-			return nil
-		}
-		return &f.rows[i]
-	}
+	row := f.row
 	for i, e := range f.events {
 		if e.Detail {
 			continue
@@ -318,12 +386,26 @@ func (f *figure) words() {
 			}
 		}
 		who := e.Masters
-		if len(who) == 0 {
+		switch {
+		case e.AtStorage():
+			if f.refusedToo(i) {
+				continue
+			}
+			who = []string{storageLane}
+		case len(who) == 0:
 			who = []string{e.Client}
 		}
 		for _, name := range who {
 			if l := row(name); l != nil && e.Word != "" {
 				word := printable(e.Word)
+				if f.service.has(name) {
+					if word = f.service.word(e.Masters, word); name != e.Masters[0] {
+						continue
+					}
+				}
+				if e.Kind == checker.EventRejected {
+					word = refusal(e)
+				}
 				half := float64(len([]rune(word))) * 3.2
 				at := min(max(x, figureLeft+half), f.right-half)
 				fmt.Fprintf(f, `<text class="word" x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", at, l.y-4, svgEscape(word))

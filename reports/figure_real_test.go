@@ -54,3 +54,16 @@ func TestFirstScreen(t *testing.T) {
 	holding.picture("first-screen-holds")
 	holding.quiet()
 }
+
+// TestThePictureOfAViolationIsSaved: the button of the page saves the first violation as PNG of 1200 by 630, though the
+// page may load nothing.
+func TestThePictureOfAViolationIsSaved(t *testing.T) {
+	b := open(t, browser(t), violatedPlan(), 1280, 900, false)
+	ask[bool](b, `(URL.createObjectURL = (blob) => { createImageBitmap(blob).then((p) => { window.saved = blob.type + ' ' + p.width + 'x' + p.height; }); return '#'; },
+		HTMLAnchorElement.prototype.click = function () { window.file = this.download; }, document.getElementById('save-picture').dispatchEvent(new MouseEvent('click', {cancelable: true, bubbles: true})), true)`)
+	b.wait("the picture", `window.saved === 'image/png 1200x630' && window.file === 'lockpick-L2.png'`)
+	if got := ask[string](b, `document.querySelector('meta[property="og:description"]').content`); got == "" {
+		b.Error("the page has no description for other sites")
+	}
+	b.quiet()
+}

@@ -3,6 +3,8 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"html"
+	"html/template"
 	"slices"
 	"strings"
 
@@ -278,5 +280,17 @@ func inOrder(verdicts []checker.Result) []checker.Result {
 	return sorted
 }
 
-// words turns a property's name into words: mutual-exclusion becomes mutual exclusion.
-func words(name string) string { return strings.ReplaceAll(name, "-", " ") }
+// words returns a property's name as people read it.
+func words(name string) string { return checker.TitleOf(name) }
+
+// levelMark writes a level so that a pointer that rests on it shows what it is about.
+func levelMark(level string) template.HTML {
+	if level == "" {
+		return ""
+	}
+	title := ""
+	if text := checker.LevelNamed(level); text.Title != "" {
+		title = fmt.Sprintf(` title="%s: %s"`, html.EscapeString(text.Title), html.EscapeString(text.Says))
+	}
+	return template.HTML(fmt.Sprintf(`<abbr class="level"%s>%s</abbr>`, title, html.EscapeString(level)))
+}

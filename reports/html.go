@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lockpick/campaign/judge"
+	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search/reduce"
 )
@@ -25,11 +26,11 @@ var pageFiles embed.FS
 
 // scripts lists the page's scripts in the order in which they are joined. Each file has one
 // subject. Together they form one function, so that only window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "back", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
-	"seconds": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"level": levelMark, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+	"seconds": startedAt,
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
@@ -64,6 +65,8 @@ type page struct {
 	Diagram     string
 	Figure      template.HTML
 	Figured     signs // signs in Figure
+	Card        template.URL
+	Causes      []causeRow
 	Violations  []listed
 	Found       int // number of violations, listed or not
 	Keys        []string
@@ -103,6 +106,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		Result: r, Head: headlineOf(h, r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
+	p.Causes = causeRows(r, violations)
 	p.Levels, p.Folded = foldLevels(levelsOf(h, r))
 	p.Imported = h.Header.Driver == history.Imported
 	if r.History != "" {
@@ -113,6 +117,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		p.Evidence = evidenceOf(h, &p.First.Violation)
 		p.Story, p.Conclusion = storyOf(&p.First.Violation)
 		p.Diagram = diagram(&p.First.Violation, diagramWidth)
+		p.Card = cardLink(&Export{History: h, Result: r, Violation: &p.First.Violation})
 		p.Figure, p.Figured = figureOf(&p.First.Violation, t.clients)
 	}
 	if len(p.Faults) > maxFaultRows {
@@ -130,6 +135,14 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		return fmt.Errorf("reports: write the page: %w", err)
 	}
 	return nil
+}
+
+// startedAt says when a run began; nothing for a run in virtual time, whose clock begins before there was any real one.
+func startedAt(t time.Time) string {
+	if t.Year() <= 2000 {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
 // deflateFrom is the size in bytes from which the page's data is compressed: 10,000 operations or

@@ -19,6 +19,7 @@ type summary struct {
 	Why              string          `json:"why"`     // reason, if the verdict is not holds
 	Notes            []string        `json:"notes"`
 	Verdicts         []verdictJSON   `json:"verdicts"`
+	Causes           []judge.Cause   `json:"causes,omitempty"` // of the violations, those first that say most
 	Counts           judge.Counts    `json:"counts"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
 	PossibleCount    int             `json:"possible_count,omitempty"` // of imported logs: uncertain overlaps
@@ -41,7 +42,7 @@ func JSON(w io.Writer, r *judge.Result) error {
 	c := r.Conclude(r.Properties)
 	s := summary{
 		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,
-		Notes: append([]string{}, r.Notes...), Verdicts: []verdictJSON{}, Counts: r.Counts,
+		Notes: append([]string{}, r.Notes...), Verdicts: []verdictJSON{}, Causes: r.Causes, Counts: r.Counts,
 		FirstViolationMS: r.FirstViolationMS, PossibleCount: r.PossibleCount, Possible: r.Possible, Report: r.Report, History: r.History,
 	}
 	for _, v := range r.Verdicts {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
@@ -89,5 +90,50 @@ func checkStory(t *rapid.T, v *checker.Violation, width int) {
 	checkFigure(t, v)
 	if v.Level == "L2" && (!strings.Contains(drawn.String(), "#") || !strings.Contains(drawn.String(), "!%!")) {
 		t.Errorf("the diagram shows no two leases:\n%s%s", text.String(), drawn.String())
+	}
+}
+
+// TestTheStorageHasALifelineInEveryPicture: where a run has a storage, every picture of a violation shows what the
+// storage did with the late write; where it has none, no picture has such a lifeline.
+func TestTheStorageHasALifelineInEveryPicture(t *testing.T) {
+	s := scenario.Defaults()
+	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Fencing, s.TimeLimit = scenario.Sim, 1, []string{"client-pause"}, scenario.Guided, true, 30*time.Second
+	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := judge.History(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := firstViolation(r)
+	if v.Property != checker.BeliefExclusion.Name {
+		t.Fatalf("the headline is about %s", v.Property)
+	}
+	word := ""
+	for _, e := range v.Events {
+		if e.Kind == checker.EventRejected && !e.Detail {
+			word = e.Word
+		}
+	}
+	if word == "" {
+		t.Fatalf("no step says that the fence refused a write:\n%s", prose(v, 100))
+	}
+	pictures := func() map[string]string {
+		drawn, _ := figureOf(v, v.Clients)
+		x := &Export{History: h, Result: r, Violation: v}
+		return map[string]string{"story": prose(v, 100), "diagram": diagram(v, 120), "figure": string(drawn), "svg": exportAs(t, x, "svg"), "mermaid": exportAs(t, x, "mermaid")}
+	}
+	for name, text := range pictures() {
+		text = strings.NewReplacer("&lt;", "<", "#60;", "<").Replace(text)
+		if !strings.Contains(text, "storage") || !strings.Contains(text, word) {
+			t.Errorf("the %s does not show that the storage refused the write: %s", name, word)
+		}
+	}
+	v.Events = slices.DeleteFunc(v.Events, func(e checker.Event) bool { return e.AtStorage() })
+	for name, text := range pictures() {
+		if strings.Contains(text, "storage") {
+			t.Errorf("the %s has a storage that no event tells of", name)
+		}
 	}
 }

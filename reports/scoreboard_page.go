@@ -13,7 +13,7 @@ import (
 // scoreboardTemplate renders the page of a scoreboard: the locks by level, the situations by lock,
 // and the broken properties with their reasons.
 var scoreboardTemplate = template.Must(template.New("scoreboard.html").Funcs(template.FuncMap{
-	"words": words, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "plural": plural, "foundIn": foundIn,
+	"words": words, "level": levelMark, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "plural": plural, "foundIn": foundIn,
 }).ParseFS(pageFiles, "page/scoreboard.html", headFile))
 
 type scoreboardPage struct {

@@ -15,6 +15,8 @@ type snapshot struct {
 	v       *checker.Violation
 	masters map[string]*masterState
 	clients map[string]*clientState
+	written string // the token of the write that the storage applied last; empty: none is known
+	before  string // the token of the write before that, which stays where a fence refuses the last one
 }
 
 type masterState struct {
@@ -71,6 +73,12 @@ func (s *snapshot) apply(e *checker.Event) {
 		s.holder(e.Client).stopped = true
 	case checker.EventResumed:
 		s.holder(e.Client).stopped = false
+	case checker.EventApplied:
+		s.before, s.written = s.written, e.Token
+	case checker.EventRejected:
+		if e.Token == s.written {
+			s.written = s.before
+		}
 	default:
 		for _, m := range e.Masters {
 			s.struck(e, s.of(m))
@@ -134,6 +142,25 @@ func (s *snapshot) fill(token string) rune {
 		return fills[min(i, 1)]
 	}
 	return ':'
+}
+
+// lane returns three characters of the lifeline of a client, a master or the storage.
+func (s *snapshot) lane(name string, client bool, at time.Duration) [3]rune {
+	switch {
+	case client:
+		return s.client(name, at)
+	case name == storageLane:
+		return s.storage()
+	}
+	return s.master(name, at)
+}
+
+// storage returns three characters of the storage's lifeline: the sign of the lease whose write it applied last.
+func (s *snapshot) storage() [3]rune {
+	if s.written == "" {
+		return [3]rune{' ', '|', ' '}
+	}
+	return [3]rune{' ', s.fill(s.written), ' '}
 }
 
 // client returns three characters of a client's lifeline: the sign of the lease that it holds,

@@ -19,10 +19,13 @@ type column struct {
 	center int
 }
 
-// mark is a word in the column of a client or a master.
+// storageLane names the lifeline of the storage, which is the guarded resource.
+const storageLane = "storage"
+
+// mark is a word in the column of a client, a master or the storage.
 type mark struct{ who, word string }
 
-// arrow is a message between a client and some masters.
+// arrow is a message between a client and some masters, or the storage.
 type arrow struct {
 	client  string
 	masters []string
@@ -31,7 +34,7 @@ type arrow struct {
 }
 
 // marks returns the words of a step in the diagram, and its arrow if there was a message. Of
-// several words in a column it keeps the first.
+// several words in a column it keeps the first; but what the fence refused is more than what was applied without it.
 func (s *step) marks() (marks []mark, sent *arrow) {
 	add := func(who, word string) {
 		if who == "" || word == "" || slices.ContainsFunc(marks, func(m mark) bool { return m.who == who }) {
@@ -54,6 +57,13 @@ func (s *step) marks() (marks []mark, sent *arrow) {
 					add(m, a.word)
 				}
 			}
+		case checker.EventRead, checker.EventApplied, checker.EventMarked:
+			sent = &arrow{client: e.Client, masters: []string{storageLane}, back: e.Kind == checker.EventRead}
+			add(storageLane, e.Word)
+		case checker.EventRejected:
+			sent = &arrow{client: e.Client, masters: []string{storageLane}}
+			marks = slices.DeleteFunc(marks, func(m mark) bool { return m.who == storageLane })
+			add(storageLane, e.Word)
 		case checker.EventNote:
 		default:
 			for _, m := range e.Masters {
@@ -73,6 +83,7 @@ type drawing struct {
 	steps   []step
 	clients []string // the holder of the earlier lease is first
 	masters []string
+	storage bool // some events are about the storage, which has the last column
 	columns []column
 	state   *snapshot
 	out     bytes.Buffer
@@ -133,12 +144,13 @@ func (d *drawing) cast() {
 		marks, _ := d.steps[i].marks()
 		for _, e := range d.steps[i].events {
 			client(e.Client)
+			d.storage = d.storage || e.AtStorage()
 			for _, m := range slices.Concat(e.Masters, e.Yes, e.No, e.Silent) {
 				masters.add(m)
 			}
 		}
 		for _, m := range marks {
-			if masters.of(m.who) < 0 {
+			if masters.of(m.who) < 0 && m.who != storageLane {
 				client(m.who)
 			}
 		}
@@ -171,6 +183,11 @@ func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
 	}
 	masters := slices.Clone(d.masters)
 	slices.SortStableFunc(masters, func(a, b string) int { return d.weight(b) - d.weight(a) })
+	var storage []column
+	if d.storage {
+		storage = []column{{name: storageLane, width: wide(storageLane, 5)}}
+		room -= storage[0].width
+	}
 	for i, c := range d.clients {
 		col := column{name: c, client: true, width: wide(c, 5)}
 		room -= col.width
@@ -186,6 +203,7 @@ func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
 	if len(d.clients) == 0 {
 		shown = d.fit(masters, wide, room, nil)
 	}
+	shown = append(shown, storage...)
 	squeeze(shown, whole)
 	for _, m := range d.masters {
 		if !slices.ContainsFunc(shown, func(c column) bool { return c.name == m && !c.client }) {
@@ -396,10 +414,7 @@ func (d *drawing) use(r rune) {
 // bars draws the states of all columns at a time.
 func (d *drawing) bars(l *row, at time.Duration) {
 	for _, c := range d.columns {
-		bar := d.state.master(c.name, at)
-		if c.client {
-			bar = d.state.client(c.name, at)
-		}
+		bar := d.state.lane(c.name, c.client, at)
 		for _, r := range bar {
 			d.use(r)
 		}
@@ -419,7 +434,11 @@ func (d *drawing) legend(width int, hidden []string) {
 			if i == 1 && token == d.v.Tokens[0] {
 				continue
 			}
-			told = append(told, fmt.Sprintf("%c %s, and its token", r, which))
+			its := "its token"
+			if d.storage {
+				its = "its token or write"
+			}
+			told = append(told, fmt.Sprintf("%c %s, and %s", r, which, its))
 		}
 	}
 	for _, x := range []struct {

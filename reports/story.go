@@ -74,6 +74,8 @@ func (s *step) takes(e *checker.Event) bool {
 	switch {
 	case e.Kind == checker.EventNote:
 		return true
+	case e.Kind == checker.EventRejected && first.Kind == checker.EventApplied: // one write, at the storage without a fence and at the one with it
+		return e.At == s.at && e.Client == first.Client && e.Value == first.Value
 	case e.At != s.at || first.Kind != checker.EventAnswered || e.Client != first.Client:
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
@@ -26,7 +27,8 @@ type TerminalOptions struct {
 func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(h, r))
-	t.first(firstViolation(r), found(r))
+	t.first(firstViolation(r))
+	t.causes(r, firstViolation(r))
 	t.possible(r)
 	t.facts(h, r)
 	steps := []func() error{
@@ -67,9 +69,9 @@ func (t *terminal) flush(w io.Writer) error {
 
 // text writes text behind an indent, and wraps it. Later lines begin with as many spaces.
 func (t *terminal) text(indent, text string) {
-	for i, line := range wrap(printable(text), t.width-len(indent)) {
+	for i, line := range wrap(printable(text), t.width-utf8.RuneCountInString(indent)) {
 		if i > 0 {
-			indent = strings.Repeat(" ", len(indent))
+			indent = strings.Repeat(" ", utf8.RuneCountInString(indent))
 		}
 		fmt.Fprintf(&t.out, "%s%s\n", indent, line)
 	}
@@ -116,6 +118,9 @@ func (t *terminal) facts(h *history.History, r *judge.Result) {
 	}
 }
 
+// widestProperty is the width of the column of properties.
+const widestProperty = 20
+
 // levels writes the table of verdicts, and below it once the text that all rows would repeat.
 func (t *terminal) levels(levels []level, verbose bool) error {
 	g := grid{header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, wide: 5, right: []int{3, 4}}
@@ -136,7 +141,7 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 		if faults == "" {
 			faults = l.Faults
 		}
-		row := []string{printable(l.Level), printable(l.Property), verdict, "", "", printable(finding)}
+		row := []string{printable(l.Level), strings.Join(wrap(printable(l.Property), widestProperty), "\n"), verdict, "", "", printable(finding)}
 		if len(l.Evidence) > 0 {
 			row[3], cases = count(l.Evidence[0].Got), true
 		}
@@ -249,7 +254,7 @@ func briefly(text string) string {
 	return strings.ToValidUTF8(cut[:max(strings.LastIndexByte(cut, ' '), longestExample/2)], "") + " …"
 }
 
-func (t *terminal) first(v *checker.Violation, found int) {
+func (t *terminal) first(v *checker.Violation) {
 	if v == nil {
 		return
 	}
@@ -257,9 +262,6 @@ func (t *terminal) first(v *checker.Violation, found int) {
 	t.text("  ", v.Summary)
 	for i, step := range v.Steps() {
 		t.text(fmt.Sprintf("  %d. ", i+1), step)
-	}
-	if found > 1 {
-		t.text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", count(found)))
 	}
 }
 

@@ -48,7 +48,7 @@ func whySays(r *reduce.WhyResult) (lines []string) {
 	d := r.Decided
 	if d == nil {
 		first := r.Points[0].Rate.Share
-		return []string{fmt.Sprintf("No moment decided it: the probability is %.0f %% from the beginning, and rises nowhere by much. The lock, the faults and the load are enough.", 100*first)}
+		return []string{fmt.Sprintf("No single moment decided it: the probability is %.0f %% at the beginning, and rises nowhere by more than chance explains.", 100*first)}
 	}
 	when := fmt.Sprintf("between %s and %s", instant(d.From.Time), instant(d.End))
 	if instant(d.From.Time) == instant(d.End) {

@@ -86,28 +86,37 @@ func Inherent(h *history.History, v *checker.Result) []Assumption {
 	if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 		return nil
 	}
+	faults := faultsByID(h)
+	var all []Assumption
+	for i := range v.Violations {
+		a, ok := accounts(v.Level, v.Violations[i].Faults, faults, h.Header.Persistence)
+		if !ok {
+			return nil
+		}
+		if !slices.ContainsFunc(all, func(b Assumption) bool { return b.Name == a.Name }) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func faultsByID(h *history.History) map[int]*history.Fault {
 	faults := map[int]*history.Fault{}
 	for _, f := range history.Faults(h.Ops) {
 		faults[f.ID] = f
 	}
-	var all []Assumption
-	for i := range v.Violations {
-		explained := false
-		for _, a := range Assumptions {
-			if !slices.Contains(a.Inherent, v.Level) || !slices.ContainsFunc(v.Violations[i].Faults, func(id int) bool {
-				return faults[id] != nil && a.broken(faults[id], h.Header.Persistence)
-			}) {
-				continue
-			}
-			explained = true
-			if !slices.ContainsFunc(all, func(b Assumption) bool { return b.Name == a.Name }) {
-				all = append(all, a)
-			}
-			break
-		}
-		if !explained {
-			return nil
-		}
+	return faults
+}
+
+// accounts returns the assumption that faults broke and without which no lock with leases keeps a level.
+func accounts(level string, ids []int, faults map[int]*history.Fault, persistence string) (Assumption, bool) {
+	i := slices.IndexFunc(Assumptions, func(a Assumption) bool {
+		return slices.Contains(a.Inherent, level) && slices.ContainsFunc(ids, func(id int) bool {
+			return faults[id] != nil && a.broken(faults[id], persistence)
+		})
+	})
+	if i < 0 {
+		return Assumption{}, false
 	}
-	return all
+	return Assumptions[i], true
 }

@@ -82,6 +82,14 @@ func WriteResult(dir string, r *Result) error {
 func (r *Result) SetPaths(path string) {
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
+	if !fileExists(path) { // it was found under another name
+		for _, suffix := range []string{history.ZstdSuffix, history.GzipSuffix} {
+			if fileExists(path + suffix) {
+				r.History = path + suffix
+				break
+			}
+		}
+	}
 	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history without a run has none
 		r.Command = "lockpick run " + scenario
 	}

@@ -297,3 +297,16 @@ func TestPackedFileIsJudgedAsInMemory(t *testing.T) {
 		t.Errorf("only %d properties were violated: %v", n, violated)
 	}
 }
+
+// TestAReportLinksTheHistoryThatExists: the history of a long run is compressed, and has another name then.
+func TestAReportLinksTheHistoryThatExists(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, judge.HistoryFile)
+	if err := os.WriteFile(path+history.ZstdSuffix, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var r judge.Result
+	if r.SetPaths(path); r.History != path+history.ZstdSuffix {
+		t.Errorf("the report links %s", r.History)
+	}
+}

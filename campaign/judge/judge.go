@@ -50,6 +50,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	if head.Driver == history.Imported {
 		onlyCertain(&r.Verdicts[0])
 	}
+	r.Causes = causesOf(h, r.Verdicts)
 	r.SetProperties(head.Properties)
 	if report.DeadOnArrival > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d leases were over before their acquire returned", report.DeadOnArrival))

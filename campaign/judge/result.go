@@ -37,6 +37,7 @@ type Result struct {
 	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
 
 	Verdicts         []checker.Result `json:"verdicts"`
+	Causes           []Cause          `json:"causes,omitempty"` // of the violations, those first that say most
 	Counts           Counts           `json:"counts"`
 	FirstViolationMS *float64         `json:"first_violation_ms"` // from the beginning of the run; null: none
 

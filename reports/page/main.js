@@ -204,7 +204,8 @@ class App {
     on('next', () => this.violation(this.current + 1));
     on('previous', () => this.violation(this.current < 0 ? this.data.violations.length - 1 : this.current - 1));
     for (const b of document.querySelectorAll('[data-violation]')) {
-      b.addEventListener('click', () => {
+      b.addEventListener('click', (e) => {
+        e.preventDefault(); // the address is that of the violation, not that of the section
         this.violation(+b.dataset.violation);
         document.getElementById('timeline').scrollIntoView({block: 'start'});
       });
@@ -217,6 +218,23 @@ class App {
     const select = document.getElementById('key');
     if (select) select.addEventListener('change', () => this.setKey(+select.value));
     on('copy', () => this.copy());
+    for (const link of document.querySelectorAll('a[href^="#"]:not([data-violation])')) {
+      link.addEventListener('click', (e) => { // the address stays that of what is shown
+        const target = document.querySelector(link.getAttribute('href'));
+        if (!target) return;
+        e.preventDefault();
+        target.tabIndex = -1;
+        target.focus({preventScroll: true});
+        target.scrollIntoView({block: 'start'});
+      });
+    }
+    const picture = document.getElementById('save-picture');
+    if (picture) {
+      picture.addEventListener('click', (e) => {
+        e.preventDefault();
+        savePicture(picture);
+      });
+    }
   }
 
   // oneStop makes the buttons of a list one stop of the tab key: the arrow keys, Home and End go through it.
@@ -361,7 +379,8 @@ function place(kind, i) {
 
 withData((packed) => {
   app = new App(packed);
-  if (!app.address.read() && app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
+  if (app.address.read()) document.getElementById('timeline').scrollIntoView({block: 'start'});
+  else if (app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
   // So that the first zoom finds the drawing compiled, which matters where there is much to draw.
   const rehearse = (times) => times && requestIdleCallback(() => {
     app.timeline.surface.paint();

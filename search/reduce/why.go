@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -343,13 +344,22 @@ func (w *why) steepest() (from, to WhyPoint) {
 	return from, to
 }
 
+// apart reports whether one probability is certainly higher than another: their intervals are disjoint, where they hold
+// for all points together, since the steepest rise of many was chosen.
+func (w *why) apart(from, to WhyPoint) bool {
+	interval := func(p WhyPoint) search.Interval {
+		return search.Wilson(int(math.Round(p.Rate.Share*float64(w.how.Branches))), w.how.Branches, len(w.points))
+	}
+	return interval(from).High < interval(to).Low
+}
+
 func (w *why) result() *WhyResult {
 	out := &WhyResult{Violation: *w.v, Property: w.property.Name, History: w.h, By: w.by, Points: w.sorted(), Branches: w.how.Branches}
 	for i := len(out.Points) - 1; i >= 0 && out.Points[i].Rate.Share >= inevitable; i-- {
 		out.Certain = out.Points[i].Time
 	}
 	from, to := w.steepest()
-	if to.Rate.Share-from.Rate.Share < whyRise {
+	if to.Rate.Share-from.Rate.Share < whyRise || !w.apart(from, to) {
 		return out
 	}
 	jump := &WhyJump{From: from, To: to}

@@ -28,7 +28,8 @@ var pageFiles embed.FS
 var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+	"hintsMean": func() string { return hintsMean },
+	"verdict":   verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
 	"seconds": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },

@@ -18,6 +18,7 @@ type summary struct {
 	Verdict          checker.Verdict `json:"verdict"` // of the requested properties; it decides the exit code
 	Why              string          `json:"why"`     // reason, if the verdict is not holds
 	Notes            []string        `json:"notes"`
+	Hints            []judge.Hint    `json:"hints,omitempty"` // rules of lockpick watch that the lock's commands broke
 	Verdicts         []verdictJSON   `json:"verdicts"`
 	Counts           judge.Counts    `json:"counts"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
@@ -41,7 +42,7 @@ func JSON(w io.Writer, r *judge.Result) error {
 	c := r.Conclude(r.Properties)
 	s := summary{
 		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,
-		Notes: append([]string{}, r.Notes...), Verdicts: []verdictJSON{}, Counts: r.Counts,
+		Notes: append([]string{}, r.Notes...), Hints: r.Hints, Verdicts: []verdictJSON{}, Counts: r.Counts,
 		FirstViolationMS: r.FirstViolationMS, PossibleCount: r.PossibleCount, Possible: r.Possible, Report: r.Report, History: r.History,
 	}
 	for _, v := range r.Verdicts {

@@ -52,6 +52,8 @@ type Row struct {
 	Notes     []string `json:"notes,omitempty"`
 	Errors    []string `json:"errors,omitempty"` // of the schedules that ended with an error of the harness
 	Complete  bool     `json:"complete"`         // all its schedules are done
+
+	Hints []judge.Hint `json:"hints,omitempty"` // rules of lockpick watch that the lock's commands broke
 }
 
 // Outcome is the result of a finding, and of a cell the worst of its findings.
@@ -118,6 +120,14 @@ func (r *Result) Count() map[Outcome]int {
 		}
 	}
 	return n
+}
+
+// Hints returns the rules that the lock's commands broke in any situation.
+func (r *Result) Hints() (all []judge.Hint) {
+	for i := range r.Rows {
+		all = judge.AddHints(all, r.Rows[i].Hints)
+	}
+	return all
 }
 
 // Verdict returns violated if a cell is broken. Otherwise it returns unknown if the audit was

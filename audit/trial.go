@@ -36,6 +36,7 @@ type trial struct {
 	results  []judgement
 	leases   int
 	notes    []string
+	hints    []judge.Hint
 	after    time.Duration // real time since the series began
 	run      string        // folder of its run; empty: not stored
 	kept     bool          // a finding refers to it
@@ -104,14 +105,14 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		dir, h, r, err = campaign.Run(ctx, c, campaign.Options{Store: a.evidence, Trust: campaign.TrustAll})
 		run = filepath.Base(dir)
 	default:
-		if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{}); err == nil {
+		if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{Lint: i == 0}); err == nil {
 			r, err = judge.History(h)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, run: run, redis: r.Versions["redis"]}
+	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, run: run, redis: r.Versions["redis"]}
 	if ctx.Err() != nil && r.CutShort != "" && r.Verdict() != checker.Violated {
 		return nil, nil
 	}

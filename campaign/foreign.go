@@ -192,6 +192,7 @@ func (c *campaign) observed(client string, links []cluster.Link) func(vote func(
 							c.recordRefused(i, client, command, x.Error)
 							return
 						}
+						c.lint.Exchange(i, x)
 						c.account.Exchange(client, i, x, vote)
 					},
 					Lost: c.unobserved,

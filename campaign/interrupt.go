@@ -37,6 +37,9 @@ func (c *campaign) end() {
 	if c.world == nil && !c.enacted {
 		c.recordStrangers()
 	}
+	for _, h := range c.lint.Hints(c.runtime.Now()) {
+		c.recorder.Record(ruleOp(h))
+	}
 	c.ended = true
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 }

@@ -132,6 +132,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 			})
 		}
 	case driver.Start == nil:
+		c.linted = true
 		world := sim.NewWorld(s.Seed)
 		if err := c.simulated(world, cfg); err != nil {
 			return err
@@ -205,6 +206,8 @@ type campaign struct {
 	client     []string         // the command that runs as each client; empty: Lockpick's own
 	hello      workload.Hello   // the client's description of itself, if it is a command of the user
 	account    *account.Account // nil: the lock reports its votes itself
+	lint       *Lint            // nil: nobody follows its commands
+	linted     bool             // the commands to a simulator are followed
 	masters    cluster.Cluster
 	world      *sim.Cluster                          // the same masters, if they are simulated
 	source     func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: the default
@@ -263,6 +266,11 @@ func (c *campaign) runStages() (err error) {
 		usages = append(usages, workload.Usage(u))
 	}
 	c.openAccount()
+	if c.world == nil || c.linted {
+		if c.lint, err = NewLint(len(c.masters.Masters()), lock.Quorum(s.Masters), c.start); err != nil {
+			return err
+		}
+	}
 	w, err := workload.New(workload.Config{
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
@@ -351,6 +359,9 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	var s workload.Env
 	if c.world != nil {
 		s.Masters = c.world.ClientMasters(client)
+		if c.lint != nil {
+			s.Masters = &lintedMasters{Masters: c.world.ClientMasters(client), client: client, lint: c.lint, now: c.runtime.Now}
+		}
 		if err := c.placeClient(client); err != nil {
 			return s, err
 		}
@@ -371,6 +382,10 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	if c.account != nil {
 		s.Observe = c.observed(client, links)
 		s.Settle = func() { c.account.Settle(client, c.s.TTL/10) }
+	} else {
+		for i, l := range links {
+			c.lint.Observe(i, l)
+		}
 	}
 	return s, nil
 }

@@ -23,10 +23,13 @@ type SimulateOptions struct {
 	Source func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: PCG
 
 	Pool *Pool // memory to reuse; nil: none
+
+	Lint bool // record the rules of lockpick watch that the lock's commands break, as Run does
 }
 
 // Simulate runs a scenario in virtual time and returns its history without writing it, for the many runs of a
-// search. With the same scenario and the same choices the driver sim records the same history. If ctx ends,
+// search. With the same scenario and the same choices the driver sim records the same history, and with Lint the
+// same hints. If ctx ends,
 // the run ends early and in order. The scenario must be complete and valid (WithRequirements, Check). Errors
 // are *judge.HarnessError, except that the scenario may need clients or a lock that cannot be simulated.
 func Simulate(ctx context.Context, s scenario.Scenario, how SimulateOptions) (*history.History, error) {
@@ -54,7 +57,7 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 	}
 	world := pool.world.NewWorld(s.Seed, how.Choices)
 	world.Strategy = how.Strategy
-	c := &campaign{s: s, outer: ctx, source: how.Source, opt: Options{Progress: func(string, ...any) {}}}
+	c := &campaign{s: s, outer: ctx, source: how.Source, linted: how.Lint, opt: Options{Progress: func(string, ...any) {}}}
 	if err := c.simulated(world, s.Config()); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func clientCheckCommand() *cobra.Command {
 		Short: "Check that a client keeps to the protocol, on real masters",
 		Long: `Check starts the command and has it answer scripted exchanges on real masters: a grant, a refusal, an
 extension, a release of what is gone, masters that do not answer, being stopped and killed. Each failure names the
-line, the field and what was expected. docs/clients.md describes the protocol.
+line, the field and what was expected. Hints name rules of lockpick watch that the client's commands break; they do
+not count as failures. docs/clients.md describes the protocol.
 
 Exit codes: 0 it keeps to it, 1 it does not, 64 bad usage, 70 the masters could not be started.`,
 		Example: "  lockpick client check -- python3 lock.py\n  lockpick client check redis-py",
@@ -60,8 +62,12 @@ func checkClient(ctx context.Context, command []string, driver string, n int) (e
 	}
 	defer func() { err = errors.Join(err, masters.Close()) }()
 	failed := 0
+	lint, err := campaign.NewLint(n, 0, time.Now())
+	if err != nil {
+		return err
+	}
 	clocks := func() (workload.ProgramClocks, error) { return campaign.ProgramClocks(ctx) }
-	err = remote.Conform(ctx, command, masters, clocks, func(f remote.Finding) {
+	err = remote.Conform(ctx, command, masters, clocks, lint.Observe, func(f remote.Finding) {
 		switch {
 		case f.Problem != "":
 			failed++
@@ -77,6 +83,9 @@ func checkClient(ctx context.Context, command []string, driver string, n int) (e
 	})
 	if err != nil {
 		return err
+	}
+	for _, h := range lint.Hints(time.Now()) {
+		fmt.Fprintf(os.Stdout, "hint        %s\n", h)
 	}
 	if failed > 0 {
 		return verdictError(checker.Violated)

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
 // ChangeKind says what happened to a key.
@@ -68,9 +70,10 @@ type Exchange struct {
 	Conn     string   // the address of the connection, as the master sees it
 	Args     []string // the command's name first
 	Sent     time.Time
-	Answered time.Time // when the reply came, or the connection ended
-	Replied  bool      // there was a reply
-	Error    string    // the reply's text, if it was an error
+	Answered time.Time   // when the reply came, or the connection ended
+	Replied  bool        // there was a reply
+	Error    string      // the reply's text, if it was an error
+	Reply    *resp.Reply // valid during the call that passes the exchange on; nil: there was none
 
 	// Masters in memory know at once what they have done with a command.
 	Queued    bool     // it is part of a transaction: the exchange of its EXEC has its changes

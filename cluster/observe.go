@@ -15,7 +15,7 @@ func (l *TCPLink) Observe(o Observer) {
 }
 
 // keyless are commands that clients send to prepare a connection.
-var keyless = []string{"hello", "auth", "client", "ping", "select", "script", "command", "info", "readonly", "quit", "reset"}
+var keyless = []string{"hello", "auth", "client", "ping", "select", "command", "info", "readonly", "quit", "reset"}
 
 // follow returns what follows a new connection.
 func (o *Observer) follow(c *conn) *resp.Conversation {
@@ -35,7 +35,7 @@ func (o *Observer) follow(c *conn) *resp.Conversation {
 			return !slices.Contains(keyless, string(name)) && !slices.ContainsFunc(args, func(a resp.Value) bool { return a.Cut })
 		},
 		Tell: func(x resp.Exchange) {
-			e := Exchange{Conn: c.name(), Args: slices.Clone(x.Args), Sent: x.Sent, Answered: x.Answered, Replied: x.Reply != nil}
+			e := Exchange{Conn: c.name(), Args: slices.Clone(x.Args), Sent: x.Sent, Answered: x.Answered, Replied: x.Reply != nil, Reply: x.Reply}
 			if r := x.Reply; r != nil && (r.Type == '-' || r.Type == '!') {
 				e.Error = string(r.Text)
 			}

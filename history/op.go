@@ -44,6 +44,7 @@ const (
 	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which its masters use, too (info, error: by how much; Took: within that time before this line)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
 	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)
+	FRule        = "rule"        // harness: the lock's commands broke a rule of lockpick watch, a hint that explains violations (info; Command: the rule, Value: how often, Key, Evidence: the commands of the first time)
 	FInterrupted = "interrupted" // harness: the user interrupted it, and it cancelled running operations (info, error: how)
 	FEnd         = "end"         // harness: the end mark, the last line of a complete history (info)
 )

@@ -104,7 +104,7 @@ func reportCard(t testing.TB, card *audit.Result, properties []string) {
 		}
 	}
 	for _, b := range order {
-		t.Errorf("%s", b.text(card.Folder))
+		t.Errorf("%s", b.text(card))
 	}
 	if len(inherent) > 0 {
 		t.Logf("broken because an assumption is broken:\n    %s", strings.Join(inherent, "\n    "))
@@ -129,7 +129,7 @@ type breakage struct {
 	rows    []string       // the names of all situations
 }
 
-func (x *breakage) text(folder string) string {
+func (x *breakage) text(card *audit.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is broken. In the situation %q (%s): %s\n", x.what, x.row.Name, x.row.Says, x.finding.Why)
 	for _, step := range x.finding.Reason {
@@ -138,8 +138,12 @@ func (x *breakage) text(folder string) string {
 	if len(x.rows) > 1 {
 		fmt.Fprintf(&b, "also in: %s\n", strings.Join(x.rows[1:], ", "))
 	}
+	level, _, _ := strings.Cut(x.what, " ")
+	for _, h := range judge.Explaining(card.Hints(), level) {
+		fmt.Fprintf(&b, "likely cause, a hint from the lock's commands: %s\n", h)
+	}
 	if x.finding.Run != "" {
-		dir := filepath.Join(folder, x.finding.Run)
+		dir := filepath.Join(card.Folder, x.finding.Run)
 		fmt.Fprintf(&b, "run: %s (lockpick show makes an HTML page of it)\n", dir)
 		fmt.Fprintf(&b, "scenario: %s (locktest.Replay runs it)", filepath.Join(dir, judge.ScenarioFile))
 	}

@@ -58,6 +58,9 @@ func TestAudit(t *testing.T) {
 	if !strings.Contains(all, "L1 own-keys") || !strings.Contains(all, "deleted") || !strings.Contains(all, "scenario.yaml") {
 		t.Errorf("no message tells that keys of others are deleted, and how to run it again:\n%s\n%s", all, h.logged)
 	}
+	if !strings.Contains(all, "likely cause, a hint from the lock's commands: bare-delete") {
+		t.Errorf("no message names the command that causes it:\n%s", all)
+	}
 	for _, e := range h.errors {
 		if strings.Contains(e, "L2 mutual-exclusion") {
 			t.Errorf("L2 was not asked for:\n%s", e)

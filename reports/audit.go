@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"lockpick/audit"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/search"
+	"lockpick/watch"
 )
 
 // auditMark maps each outcome to its mark in the report cards.
@@ -180,6 +182,20 @@ func weaknesses(r *audit.Result) []*weakness {
 		return cmp.Compare(slices.Index(levels, a.level), slices.Index(levels, b.level))
 	})
 	return all
+}
+
+// likelyCauses names the broken rules that may explain a violation at a level; empty: there is none.
+func likelyCauses(r *audit.Result, level string) string {
+	var names []string
+	for _, h := range judge.Explaining(r.Hints(), level) {
+		if h.Severity == watch.Error {
+			names = append(names, h.ID)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "Likely cause, from the lock's commands: " + checker.Enumerate(names) + " (see below)."
 }
 
 // mostAlso limits how many other situations are named.

@@ -31,6 +31,7 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t.text("", auditLegend)
 	t.text("", levelKey(levels))
 	t.auditBroken(r)
+	t.hints(r.Hints())
 	t.auditOpen(r)
 	t.auditInherent(r)
 	t.auditSkipped(r)
@@ -107,6 +108,9 @@ func (t *terminal) auditBroken(r *audit.Result) {
 		t.text("  ", f.Why+" ("+foundWhen(r, f)+").")
 		for _, step := range shortened(f.Reason) {
 			t.text("    "+step.number, step.text)
+		}
+		if rules := likelyCauses(r, weak.level); rules != "" {
+			t.text("  ", rules)
 		}
 		fmt.Fprintf(&t.out, "  Replay: %s\n", printable(f.Command)) // one line, to be copied
 		if also := weak.also(); also != "" {

@@ -29,7 +29,8 @@ var pageFiles embed.FS
 var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "back", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"level": levelMark, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+	"hintsMean": func() string { return hintsMean },
+	"level":     levelMark, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
 	"seconds": startedAt,
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },

@@ -29,6 +29,7 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOpti
 	t.headline(headlineOf(h, r))
 	t.first(firstViolation(r))
 	t.causes(r, firstViolation(r))
+	t.hints(r.Hints)
 	t.possible(r)
 	t.facts(h, r)
 	steps := []func() error{
@@ -264,6 +265,21 @@ func (t *terminal) first(v *checker.Violation) {
 		t.text(fmt.Sprintf("  %d. ", i+1), step)
 	}
 }
+
+// hints lists the rules that the lock's commands broke.
+func (t *terminal) hints(all []judge.Hint) {
+	if len(all) == 0 {
+		return
+	}
+	t.title("Rules that the lock's commands break")
+	t.text("  ", hintsMean)
+	for i := range all {
+		t.text("  "+strings.ToUpper(string(all[i].Severity))+" ", all[i].String())
+	}
+}
+
+// hintsMean says what hints are worth.
+const hintsMean = "Hints, from the rules of lockpick watch: they may explain a violation, and no verdict rests on them."
 
 // maxPossible limits the possible violations that the terminal lists.
 const maxPossible = 5

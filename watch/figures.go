@@ -99,6 +99,9 @@ func (c *cell) isLock(named bool) bool {
 
 // quorum returns how many masters must grant a key for a lease.
 func (l *Lint) quorum(c *cell) int {
+	if l.opt.Quorum > 0 {
+		return l.opt.Quorum
+	}
 	if len(c.masters) <= 1 {
 		return 1
 	}

@@ -13,8 +13,10 @@ import (
 // Options says which keys to follow and how to print them.
 type Options struct {
 	Masters  int    // number of targets
+	Quorum   int    // masters that must grant a key for a lease; 0: one if clients use one, and otherwise a majority
 	Keys     string // a pattern for path.Match: only matching keys are followed, and all of them are locks; empty: any key
 	HashKeys bool   // print and write hashes instead of keys
+	Plain    bool   // print tokens as they are: those of a test are not secret
 	Start    time.Time
 }
 
@@ -126,7 +128,7 @@ func NewLint(opt Options) (*Lint, error) {
 	if opt.Start.IsZero() {
 		opt.Start = time.Now()
 	}
-	return &Lint{opt: opt, start: opt.Start, mask: newMasker(opt.HashKeys), cells: map[string]*cell{},
+	return &Lint{opt: opt, start: opt.Start, mask: newMasker(opt), cells: map[string]*cell{},
 		watched: map[int64]string{}, granted: map[int64]*cell{}, broken: map[string]bool{}, roles: make([]Role, opt.Masters)}, nil
 }
 
@@ -155,7 +157,18 @@ func (l *Lint) cell(key string) *cell {
 
 func (c *cell) knows(token string) bool { return c.attempts[token] != nil }
 
-// exchange processes a command and its reply.
+// Exchange processes a command of any kind and its reply. One connection's exchanges come in their order.
+func (l *Lint) Exchange(master int, conn int64, x resp.Exchange) {
+	args := make([]resp.Value, len(x.Args))
+	for i, a := range x.Args {
+		args[i] = resp.Value{Type: '$', Text: []byte(a)}
+	}
+	if len(args) > 0 && l.wants([]byte(strings.ToLower(x.Args[0])), args) {
+		l.exchange(master, conn, x)
+	}
+}
+
+// exchange processes a command that is wanted, and its reply.
 func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 	switch name := strings.ToLower(x.Args[0]); name {
 	case "script":

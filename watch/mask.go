@@ -20,10 +20,11 @@ import (
 type masker struct {
 	salt     [32]byte
 	hashKeys bool
+	plain    bool
 }
 
-func newMasker(hashKeys bool) *masker {
-	m := &masker{hashKeys: hashKeys}
+func newMasker(opt Options) *masker {
+	m := &masker{hashKeys: opt.HashKeys, plain: opt.Plain}
 	rand.Read(m.salt[:])
 	return m
 }
@@ -35,8 +36,13 @@ func (m *masker) hash(kind, text string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// token returns the hash that replaces a token everywhere.
-func (m *masker) token(text string) string { return m.hash("token", text) }
+// token returns the hash that replaces a token everywhere, or the token itself if it may be printed.
+func (m *masker) token(text string) string {
+	if m.plain {
+		return text
+	}
+	return m.hash("token", text)
+}
 
 // key returns a key in the form in which it is printed: quoted and shortened if necessary, or hashed.
 func (m *masker) key(text string) string {
@@ -72,6 +78,10 @@ func (m *masker) masked(args []string, tokenAt int) string {
 		case i == keyAt:
 			words = append(words, m.key(a))
 		case i == tokenAt:
+			if m.plain {
+				words = append(words, m.key(a)) // quoted and shortened, as keys are
+				break
+			}
 			words = append(words, "<token "+m.token(a)[:6]+">")
 		case i > tokenAt && isOption(a) || isLifetime(name, args, i):
 			words = append(words, a)

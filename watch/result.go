@@ -64,7 +64,11 @@ func (l *Lint) Result(now time.Time, missed Missed) Result {
 		for id, f := range seen {
 			x := byRule[id]
 			if x == nil {
-				x = &Finding{Rule: ruleByID(id), Evidence: f.evidence}
+				rule, ok := RuleByID(id)
+				if !ok {
+					panic("no rule " + id)
+				}
+				x = &Finding{Rule: rule, Evidence: f.evidence}
 				byRule[id] = x
 			}
 			x.Count += f.count

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ func tried(script *lua.Script, keys, argv []string, now time.Time) shape {
 	if v, ok := store[key]; ok {
 		return t.acquires(v, reply)
 	}
-	failed := reply.Kind == keyspace.ReplyError
+	failed, reads := reply.Kind == keyspace.ReplyError, false
 	for _, kind := range kinds {
 		other := t.holding(kind, foreign)
 		untouched, no := t.run(other, argv)
@@ -81,6 +82,7 @@ func tried(script *lua.Script, keys, argv []string, now time.Time) shape {
 			own := t.holding(kind, arg)
 			after, yes := t.run(own, argv)
 			failed = failed && yes.Kind == keyspace.ReplyError
+			reads = reads || yes.Kind != keyspace.ReplyError && no.Kind != keyspace.ReplyError && !reflect.DeepEqual(yes, no)
 			if s := t.acts(own, after); s.action != none {
 				s.token, s.compares = i+1, true
 				s.inverted = yes.Kind == keyspace.ReplyNil && no.Kind != keyspace.ReplyNil
@@ -88,8 +90,11 @@ func tried(script *lua.Script, keys, argv []string, now time.Time) shape {
 			}
 		}
 	}
-	if failed && !t.unknown {
+	switch {
+	case failed && !t.unknown:
 		return shape{action: release, fails: true}
+	case reads: // it tells who has the key
+		return shape{action: read}
 	}
 	return shape{}
 }

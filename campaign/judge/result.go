@@ -29,6 +29,7 @@ type Result struct {
 	Versions    map[string]string `json:"versions"`
 	Command     string            `json:"command"`         // repeats the scenario
 	Notes       []string          `json:"notes,omitempty"` // such as: interrupted, torn, a master never came back
+	Hints       []Hint            `json:"hints,omitempty"` // rules that the lock's commands broke
 
 	Overall    checker.Verdict   `json:"verdict"`              // on Properties: see Conclude
 	Why        string            `json:"why,omitempty"`        // why the verdict is not holds

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,7 +111,7 @@ func (a *Account) Opened(client string, number int, address string, vote func(op
 func (a *Account) Exchange(client string, number int, x cluster.Exchange, vote func(op history.Op, at time.Time)) {
 	a.do(func() {
 		m := a.master(number)
-		if x.Queued {
+		if x.Queued || strings.EqualFold(x.Args[0], "script") { // SCRIPT LOAD touches no key
 			return
 		}
 		if x.Accounted {

@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +18,18 @@ func Succeeded(r *Reply) bool {
 		return !r.Null && len(r.Elems) == 0
 	}
 	return !r.Null && string(r.Text) != "0"
+}
+
+// ReplyOf decodes one complete reply; nil: it is not one.
+func ReplyOf(b []byte) (r *Reply) {
+	d := decoder{emit: func(x *Reply) error {
+		r = &Reply{Value: x.Value, Elems: slices.Clone(x.Elems)}
+		return nil
+	}}
+	if d.feed(bytes.Clone(b)) != nil {
+		return nil
+	}
+	return r
 }
 
 // maxPrinted limits the length of names and tokens in votes, in bytes.

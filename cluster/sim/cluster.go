@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock/protocol"
 )
 
 // Driver is the name of this driver.
@@ -128,7 +127,7 @@ func (c *Cluster) linksOf(client string) []*Link {
 
 // ClientMasters returns the masters for a client's lock. It uses the client's links, and
 // measures timeouts by the client's clock (World.ClientRuntime).
-func (c *Cluster) ClientMasters(client string) protocol.Masters {
+func (c *Cluster) ClientMasters(client string) *Masters {
 	return newMasters(c, client)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // exchanges records the commands of one stream.
@@ -81,6 +82,7 @@ func (e *exchanges) reply(output []byte, from int) {
 	}
 	x := &e.pending[e.answered]
 	x.Replied, x.Queued = true, string(output[from:]) == "+QUEUED\r\n"
+	x.Reply = resp.ReplyOf(output[from:])
 	if text := output[from:]; len(text) > 0 && text[0] == '-' {
 		x.Error = strings.TrimSpace(string(text[1:]))
 	}
@@ -118,7 +120,7 @@ func (e *exchanges) end() {
 // hangUp is called at the end of the connection: pending commands get no reply.
 func (e *exchanges) hangUp() {
 	for e != nil && len(e.pending) > 0 {
-		e.pending[0].Replied, e.pending[0].Error = false, ""
+		e.pending[0].Replied, e.pending[0].Error, e.pending[0].Reply = false, "", nil
 		e.end()
 	}
 }

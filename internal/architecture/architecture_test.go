@@ -43,8 +43,8 @@ var allowed = map[string][]string{
 	"checker":         {"history", "history/fault"},
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
-	"campaign/judge":    {"history", "history/fault", "history/logs", "checker"},
-	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "watch"},
+	"campaign":          {"watch", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
-	"reports":      {"history", "history/fault", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
+	"reports":      {"watch", "history", "history/fault", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
 		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",

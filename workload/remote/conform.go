@@ -23,9 +23,10 @@ type Finding struct {
 
 // Conform runs scripted exchanges between a command and real masters, and passes the result of
 // each check to tell. It needs a cluster of its own. clocks makes the clocks of a client that
-// cannot bend its own (as Command.Clocks). The error is the reason why nothing could be checked.
-func Conform(ctx context.Context, command []string, masters cluster.Cluster, clocks func() (workload.ProgramClocks, error), tell func(Finding)) error {
-	k := &kit{ctx: ctx, command: command, masters: masters, clocks: clocks}
+// cannot bend its own (as Command.Clocks). observe, unless it is nil, is given each link of a client to a master (0 is m1)
+// before the client uses it. The error is the reason why nothing could be checked.
+func Conform(ctx context.Context, command []string, masters cluster.Cluster, clocks func() (workload.ProgramClocks, error), observe func(master int, link cluster.Link), tell func(Finding)) error {
+	k := &kit{ctx: ctx, command: command, masters: masters, clocks: clocks, observe: observe}
 	defer k.endAll()
 	for _, c := range conformance {
 		if ctx.Err() != nil {
@@ -82,6 +83,7 @@ type kit struct {
 	command []string
 	masters cluster.Cluster
 	clocks  func() (workload.ProgramClocks, error)
+	observe func(master int, link cluster.Link) // may be nil
 	env     []string // environment of the processes that begin
 	hello   Hello
 	note    string
@@ -118,6 +120,9 @@ func (k *kit) begin(client string) (*talk, Message, error) {
 			return nil, Message{}, err
 		}
 		link.Set(cluster.LinkFault{})
+		if k.observe != nil {
+			k.observe(i, link)
+		}
 		addrs = append(addrs, link.Addr())
 	}
 	var err error

@@ -132,7 +132,11 @@ func (g *grid) writeParagraphs(w io.Writer, width int) error {
 			if line != "" && twwidth.Width(line)+gap+twwidth.Width(cell) > width {
 				out.WriteString(line + "\n")
 				line = ""
-				cell = strings.Repeat(" ", gap) + cell
+				lines := wrap(cell, width-gap) // usually one
+				for _, l := range lines[:len(lines)-1] {
+					out.WriteString(strings.Repeat(" ", gap) + l + "\n")
+				}
+				cell = strings.Repeat(" ", gap) + lines[len(lines)-1]
 			} else if line != "" {
 				cell = strings.Repeat(" ", gap) + cell
 			}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 )
 
 // The bounds of files, in bytes.
@@ -29,12 +28,12 @@ func Open(path string) (*os.File, error) {
 	if path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") {
 		return os.Open(path)
 	}
-	return regular(os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)) // O_NONBLOCK: opening a pipe does not wait for a writer
+	return regular(os.OpenFile(path, os.O_RDONLY|nonblock, 0))
 }
 
 // OpenIn is Open for a file inside a folder, to which links are confined.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
-	return regular(root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0))
+	return regular(root.OpenFile(name, os.O_RDONLY|nonblock, 0))
 }
 
 // Read returns the content of a regular file of at most so many bytes.

@@ -1,0 +1,4 @@
+package otherfile
+
+// nonblock is nothing: there are no pipes.
+const nonblock = 0

@@ -29,8 +29,8 @@ func whyCommand() *cobra.Command {
 		Short: "Say when a violation became likely, and what decided it",
 		Long: `Why runs the scenario of a simulated run again, many times: each time as it was up to a point, and
 from there on by chance: other times on the way, other orders of what happens at once, other decisions of
-clients and the nemesis. The share that still violates is the probability of the violation at that point of the run. Where it rises most the
-violation was decided: why looks more closely there and names the event. Then it looks for the fewest
+clients and the nemesis. The share that still violates is the probability of the violation at that point of the run. Where it rises most
+why looks more closely, and names the event if chance does not explain the rise. Then it looks for the fewest
 faults of the run that violate the same property. The report of a run shows all of this afterwards, with
 the probability as a curve above the timeline.
 
@@ -76,7 +76,7 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.IntVar(&how.Points, "points", 24, "from how many points of the run to branch, before the steepest rise is looked at more closely")
-	f.IntVar(&how.Branches, "branches", 40, "runs from each point")
+	f.IntVar(&how.Branches, "branches", 60, "runs from each point")
 	f.DurationVar(&how.Minimize, "minimize", 30*time.Second, "how long to look for the fewest faults that violate it; 0: not at all")
 	propertyFlag(cmd, &how.Properties, "L2 if that is violated, else whatever is violated first")
 	storeFlag(cmd, &store)

@@ -12,11 +12,13 @@ import (
 	"lockpick/history"
 )
 
-// The process ids of a Perfetto trace. Perfetto groups tracks by process.
+// The process ids of a Perfetto trace. Perfetto groups tracks by process, and of an asynchronous event its importer
+// ignores the thread: so that leases belong to a client, each client is a process.
 const (
-	perfettoClients = 1
-	perfettoMasters = 2
-	perfettoFaults  = 3
+	perfettoViolations = 1
+	perfettoMasters    = 2
+	perfettoFaults     = 3
+	perfettoClients    = 10 // the first client; the others follow
 )
 
 // perfettoEvent is an event of the Trace Event Format in JSON.
@@ -41,19 +43,22 @@ type perfettoWriter struct {
 	err     error
 	tracks  map[[2]any]int // track numbers by process and name
 	numbers map[int]int    // number of tracks by process
+	clients map[string]int // processes by client
 	flows   int
 }
 
 // exportPerfetto writes the run as trace events for ui.perfetto.dev. Slices on one track must not
-// overlap partially, but calls, leases and sections do. Therefore calls, leases, sections and
-// faults are asynchronous events (b and e, with an id of their own). Commands and replies are
-// slices of one microsecond, and arrows (flows) join them.
+// overlap partially, but calls, leases and sections do. Therefore calls, leases, sections, faults and violations that
+// last are asynchronous events (b and e, with an id of their own). Commands and replies are
+// slices of one microsecond, and arrows (flows) join them. What happens at once is an instant: that a violation begins,
+// that a lease ends before its release, that a process goes down or comes back.
 func exportPerfetto(w io.Writer, x *Export) error {
-	p := &perfettoWriter{out: bufio.NewWriter(w), tracks: map[[2]any]int{}, numbers: map[int]int{}}
+	p := &perfettoWriter{out: bufio.NewWriter(w), tracks: map[[2]any]int{}, numbers: map[int]int{}, clients: map[string]int{}}
 	p.out.WriteString(`{"displayTimeUnit":"ms","traceEvents":[`)
-	for i, name := range []string{"clients", "masters", "faults"} {
-		p.event(perfettoEvent{Name: "process_name", Phase: "M", PID: perfettoClients + i, Args: map[string]any{"name": name}})
+	for i, name := range []string{"violations", "masters", "faults"} {
+		p.process(perfettoViolations+i, name)
 	}
+	p.violations(x)
 	ops := x.History.Ops
 	calls := history.CallsOf(ops)
 	p.leases(ops)
@@ -61,6 +66,10 @@ func exportPerfetto(w io.Writer, x *Export) error {
 		op := &ops[i]
 		if op.F == history.FVote && op.Value != nil {
 			p.vote(op)
+			continue
+		}
+		if op.F == history.FState && op.Value != nil {
+			p.instant(perfettoMasters, op.Process, op.Process+" "+op.Value.State, op.Time, nil)
 			continue
 		}
 		p.call(ops, calls, i)
@@ -77,6 +86,43 @@ func exportPerfetto(w io.Writer, x *Export) error {
 		return p.err
 	}
 	return p.out.Flush()
+}
+
+// process names a process, and places it in the order of the ids.
+func (p *perfettoWriter) process(pid int, name string) {
+	p.event(perfettoEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": name}})
+	p.event(perfettoEvent{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
+}
+
+// client returns the process of a client.
+func (p *perfettoWriter) client(name string) int {
+	pid, known := p.clients[name]
+	if !known {
+		pid = perfettoClients + len(p.clients)
+		p.clients[name] = pid
+		p.process(pid, name)
+	}
+	return pid
+}
+
+// instant writes something that happens at once.
+func (p *perfettoWriter) instant(pid int, track, name string, at time.Duration, args map[string]any) {
+	p.event(perfettoEvent{Name: name, Phase: "i", TS: micro(at), PID: pid, TID: p.track(pid, track), Scope: "t", Args: args})
+}
+
+// violations writes each violation as an instant, in its own process and in those of its clients, and as an interval if
+// it lasts.
+func (p *perfettoWriter) violations(x *Export) {
+	for i, v := range listViolations(x.Result) {
+		track, name, args := v.Level+" "+words(v.Property), v.Level+" violated", map[string]any{"violation": i + 1, "summary": v.Summary}
+		p.instant(perfettoViolations, track, name, v.At, args)
+		if v.Until > v.At {
+			p.lasting(perfettoViolations, track, fmt.Sprintf("violation-%d", i), track, v.At, v.Until, args)
+		}
+		for _, c := range slices.Compact(slices.Sorted(slices.Values(v.Clients))) {
+			p.instant(p.client(c), "events", name, v.At, args)
+		}
+	}
 }
 
 // event writes e as an element of the JSON array.
@@ -119,11 +165,15 @@ func (p *perfettoWriter) lasting(pid int, track, id, name string, from, to time.
 // leases writes the holds of leases and the critical sections.
 func (p *perfettoWriter) leases(ops []history.Op) {
 	for _, l := range history.Leases(ops) {
+		pid := p.client(l.Process)
 		for i, h := range l.Holds() {
-			p.lasting(perfettoClients, l.Process, fmt.Sprintf("lease-%d-%d", l.ID, i), "lease "+l.Key, h.From, h.To, map[string]any{"token": l.Token, "fence": l.Fence})
+			if l.ReleaseIndex < 0 || l.Released > h.To {
+				p.instant(pid, "events", "lease "+l.Key+" ended", h.To, map[string]any{"token": l.Token})
+			}
+			p.lasting(pid, "leases", fmt.Sprintf("lease-%d-%d", l.ID, i), "lease "+l.Key, h.From, h.To, map[string]any{"token": l.Token, "fence": l.Fence})
 		}
 		if l.EnterIndex >= 0 {
-			p.lasting(perfettoClients, l.Process, fmt.Sprintf("section-%d", l.ID), "critical section "+l.Key, l.Entered, l.Left, map[string]any{"token": l.Token})
+			p.lasting(pid, "sections", fmt.Sprintf("section-%d", l.ID), "critical section "+l.Key, l.Entered, l.Left, map[string]any{"token": l.Token})
 		}
 	}
 }
@@ -142,12 +192,13 @@ func (p *perfettoWriter) vote(op *history.Op) {
 		word = "no"
 	}
 	p.flows++
-	client, master := p.track(perfettoClients, v.Client+" commands"), p.track(perfettoMasters, op.Process)
+	pid := p.client(v.Client)
+	client, master := p.track(pid, "commands"), p.track(perfettoMasters, op.Process)
 	flow := fmt.Sprintf("%d", p.flows)
 	args := map[string]any{"token": v.Token, "client": v.Client, "error": op.Error}
 	name := v.Command + " " + op.Key
-	p.event(perfettoEvent{Name: name, Cat: "command", Phase: "X", TS: micro(sent), Dur: 1, PID: perfettoClients, TID: client, Args: args})
-	p.event(perfettoEvent{Name: "vote", Cat: "vote", Phase: "s", TS: micro(sent), PID: perfettoClients, TID: client, ID: flow})
+	p.event(perfettoEvent{Name: name, Cat: "command", Phase: "X", TS: micro(sent), Dur: 1, PID: pid, TID: client, Args: args})
+	p.event(perfettoEvent{Name: "vote", Cat: "vote", Phase: "s", TS: micro(sent), PID: pid, TID: client, ID: flow})
 	p.event(perfettoEvent{Name: name + ": " + word, Cat: "vote", Phase: "X", TS: micro(answered), Dur: 1, PID: perfettoMasters, TID: master, Args: args})
 	p.event(perfettoEvent{Name: "vote", Cat: "vote", Phase: "f", Bind: "e", TS: micro(answered), PID: perfettoMasters, TID: master, ID: flow})
 	if !v.Yes || op.Error != "" {
@@ -165,8 +216,8 @@ func (p *perfettoWriter) vote(op *history.Op) {
 func (p *perfettoWriter) call(ops []history.Op, calls *history.Calls, i int) {
 	op := &ops[i]
 	switch op.F {
-	case history.FCrash, history.FPanicked, history.FHung:
-		p.event(perfettoEvent{Name: op.F, Phase: "i", TS: micro(op.Time), PID: perfettoClients, TID: p.track(perfettoClients, op.Process), Scope: "t"})
+	case history.FCrash, history.FPanicked, history.FHung, history.FPaused:
+		p.instant(p.client(op.Process), "events", op.F, op.Time, nil)
 	case history.FAcquire, history.FExtend, history.FRelease, history.FWrite:
 		began, ok := calls.Invocation(i)
 		if !ok {
@@ -176,6 +227,6 @@ func (p *perfettoWriter) call(ops []history.Op, calls *history.Calls, i int) {
 		if op.Type != history.OK {
 			name += ": " + string(op.Type)
 		}
-		p.lasting(perfettoClients, op.Process+" calls", fmt.Sprintf("call-%d", op.Index), name, ops[began].Time, op.Time, map[string]any{"error": op.Error})
+		p.lasting(p.client(op.Process), "calls", fmt.Sprintf("call-%d", op.Index), name, ops[began].Time, op.Time, map[string]any{"error": op.Error})
 	}
 }

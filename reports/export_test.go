@@ -135,7 +135,20 @@ func TestPerfettoKeepsTheRulesOfTraceEvents(t *testing.T) {
 	open, arrows, named := map[string]float64{}, map[string]int{}, map[string]bool{}
 	slices := map[string][][2]float64{}
 	votes := 0
+	processes, owner, violated := map[int]string{}, map[string]int{}, map[string]int{} // by pid, by token, by process
 	for _, e := range trace.TraceEvents {
+		if name, ok := e.Args["name"].(string); ok && e.Name == "process_name" {
+			processes[e.PID] = name
+		}
+		if token, ok := e.Args["token"].(string); ok && e.Ph == "b" { // its importer knows the process alone
+			if pid, known := owner[token]; known && pid != e.PID {
+				t.Fatalf("the lease %s is in two processes: %s and %s", token, processes[pid], processes[e.PID])
+			}
+			owner[token] = e.PID
+		}
+		if e.Ph == "i" && strings.HasSuffix(e.Name, " violated") {
+			violated[processes[e.PID]]++
+		}
 		track := fmt.Sprintf("%d/%d", e.PID, e.TID)
 		if e.Ph != "M" && !named[track] {
 			t.Fatalf("%q is on track %s, which has no name yet", e.Name, track)
@@ -167,6 +180,14 @@ func TestPerfettoKeepsTheRulesOfTraceEvents(t *testing.T) {
 		default:
 			t.Errorf("an event of the unknown phase %q", e.Ph)
 		}
+	}
+	for _, l := range history.Leases(x.History.Ops) {
+		if processes[owner[l.Token]] != l.Process {
+			t.Errorf("the lease of %s is in the process %q", l.Process, processes[owner[l.Token]])
+		}
+	}
+	if violated["violations"] != len(listViolations(x.Result)) || violated[x.Violation.Clients[0]] == 0 {
+		t.Errorf("%d violations in the trace: %v", len(listViolations(x.Result)), violated)
 	}
 	if len(open) > 0 {
 		t.Errorf("%d events never end: %v", len(open), open)

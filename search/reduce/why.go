@@ -79,7 +79,7 @@ type WhyJump struct {
 // the share of branches from which on a violation counts as inevitable, and the least rise.
 const (
 	whyPoints   = 24
-	whyBranches = 40
+	whyBranches = 60
 	whyRounds   = 3
 	whyParts    = 8
 	inevitable  = 0.95
@@ -344,8 +344,24 @@ func (w *why) steepest() (from, to WhyPoint) {
 	return from, to
 }
 
+// moment returns the two points closest to each other between which the probability certainly rose, and whether there
+// are any that are close.
+func (w *why) moment() (from, to WhyPoint, found bool) {
+	list := w.sorted()
+	near := 2 * len(w.tape) / w.how.Points
+	for i, a := range list {
+		for _, b := range list[i+1:] {
+			n := b.Choice - a.Choice
+			if n <= near && b.Rate.Share-a.Rate.Share >= whyRise && (!found || n < to.Choice-from.Choice) && w.apart(a, b) {
+				from, to, found = a, b, true
+			}
+		}
+	}
+	return from, to, found
+}
+
 // apart reports whether one probability is certainly higher than another: their intervals are disjoint, where they hold
-// for all points together, since the steepest rise of many was chosen.
+// for all points together, since these are two of many.
 func (w *why) apart(from, to WhyPoint) bool {
 	interval := func(p WhyPoint) search.Interval {
 		return search.Wilson(int(math.Round(p.Rate.Share*float64(w.how.Branches))), w.how.Branches, len(w.points))
@@ -358,8 +374,8 @@ func (w *why) result() *WhyResult {
 	for i := len(out.Points) - 1; i >= 0 && out.Points[i].Rate.Share >= inevitable; i-- {
 		out.Certain = out.Points[i].Time
 	}
-	from, to := w.steepest()
-	if to.Rate.Share-from.Rate.Share < whyRise || !w.apart(from, to) {
+	from, to, found := w.moment()
+	if !found {
 		return out
 	}
 	jump := &WhyJump{From: from, To: to}

@@ -9,6 +9,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
 // randomKills is a run in which kills at random times come to hit what decides.
@@ -69,5 +70,20 @@ func TestWhyWithoutAViolation(t *testing.T) {
 	s.Properties = []string{checker.MutualExclusion.Name}
 	if _, err := Why(t.Context(), WhyOptions{Scenario: s, Properties: s.Properties}); !errors.Is(err, ErrNotReproduced) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNoiseIsNoMoment: a rise that the intervals of its two points allow to be chance decides nothing.
+func TestNoiseIsNoMoment(t *testing.T) {
+	point := func(k int) WhyPoint { return WhyPoint{Rate: search.Wilson(k, 40, 1)} }
+	w := &why{how: WhyOptions{Branches: 40}, points: map[int]WhyPoint{}}
+	for i := range 25 {
+		w.points[i] = point(12)
+	}
+	if w.apart(point(12), point(20)) {
+		t.Error("12 of 40 and 20 of 40, the steepest rise of 25 points, are told apart")
+	}
+	if !w.apart(point(4), point(38)) {
+		t.Error("4 of 40 and 38 of 40 are not told apart")
 	}
 }

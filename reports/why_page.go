@@ -3,15 +3,14 @@ package reports
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"lockpick/search/reduce"
 )
 
 // whyCurve is the probability of a violation over a run; the page draws it above the timeline.
 type whyCurve struct {
-	ViewBox string // x: µs of the run up to the violation; y: percent from the top
-	From    string // the times at its ends
-	To      string
+	ViewBox string // x: µs of the run, as in the overview; y: percent from the top
 	Line    string // SVG path
 	Area    string
 	Decided string // SVG path at the time of the decision; empty: no moment decided it
@@ -21,15 +20,12 @@ type whyCurve struct {
 	Label   string
 }
 
-// curveOf draws the probability of a violation over the time up to it: a run may go on for long after that.
-func curveOf(r *reduce.WhyResult) *whyCurve {
-	end := r.By
-	for _, p := range r.Points {
-		end = max(end, p.Time)
-	}
+// curveOf draws the probability of a violation in a run that ends at end.
+func curveOf(r *reduce.WhyResult, end time.Duration) *whyCurve {
+	// The overview has the same margins (page/view.js).
 	margin := max(float64(end.Microseconds())*0.01, 1000)
 	c := &whyCurve{
-		ViewBox: fmt.Sprintf("%.0f -4 %.0f 108", -margin, float64(end.Microseconds())+2*margin), From: moment(0), To: moment(end),
+		ViewBox: fmt.Sprintf("%.0f -4 %.0f 108", -margin, float64(end.Microseconds())+2*margin),
 		Summary: r.Violation.Summary, Says: whySays(r),
 		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time of the run", words(r.Property), instant(r.By)),
 	}

@@ -94,6 +94,9 @@ func TestClientColours(t *testing.T) {
 			if x := contrast(c, panel); x < 4.5 {
 				t.Errorf("%s %s: a contrast of %.1f with the panel", scheme, name, x)
 			}
+			if x := contrast(c, colour(t, "#000000")); x < 2 {
+				t.Errorf("%s %s: a contrast of %.1f with black, from which nobody can tell it", scheme, name, x)
+			}
 			for k, other := range seen {
 				plain, reduced := difference(c, other), difference(c.times(deuteranope), other.times(deuteranope))
 				if min(plain, reduced) < 20 {

@@ -102,6 +102,10 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 func (n *narrative) extension(l *history.Lease, before, x history.Grant, detail bool) {
 	e := n.r.lookup()
 	votes := e.yes(l, history.CommandExtend, before.At, x.At, n.r.slack, n.r.quorum())
+	i := slices.IndexFunc(l.Grants, func(g history.Grant) bool { return g.Index == x.Index })
+	if b, known := n.r.backingOf(l, i); known && b.sharing == 1 { // an answer that the extension before it had does not count again
+		votes = slices.DeleteFunc(votes, func(v history.Vote) bool { return !slices.Contains(b.yes, v.Master) })
+	}
 	voters := masters(votes)
 	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
 		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), n.r.by(voters, e.votedOn(l, history.CommandExtend), x.Index))}, votes)

@@ -4,7 +4,10 @@ package reports
 
 import (
 	"fmt"
+	"io"
 	"testing"
+
+	"lockpick/checker"
 
 	"github.com/chromedp/chromedp"
 )
@@ -53,6 +56,22 @@ func TestFirstScreen(t *testing.T) {
 	}
 	holding.picture("first-screen-holds")
 	holding.quiet()
+}
+
+// TestNoFlagBreaksAcrossLines: flags in sentences stay on one line, also on a phone.
+func TestNoFlagBreaksAcrossLines(t *testing.T) {
+	h, r := synthesize(soundPlan())
+	for i := range r.Verdicts {
+		r.Verdicts[i].Verdict, r.Verdicts[i].Why, r.Verdicts[i].Finding = checker.Invalid, "needs 10 contended acquisitions, got 4: try a longer --time-limit, a shorter --interval, --time-limit 30s or fewer --keys", ""
+	}
+	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 390, 844, false)
+	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+	if n := ask[float64](b, `document.querySelectorAll('.flag').length`); n < 10 {
+		b.Errorf("%v flags", n)
+	}
+	if broken := ask[float64](b, `[...document.querySelectorAll('.flag')].filter((e) => e.getClientRects().length > 1).length`); broken > 0 {
+		b.Errorf("%v flags are broken", broken)
+	}
 }
 
 // TestThePictureOfAViolationIsSaved: the button of the page saves the first violation as PNG of 1200 by 630, though the

@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,10 +31,9 @@ var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "ti
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"hintsMean": func() string { return hintsMean },
-	"level":     levelMark, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+	"level":     levelMark, "flags": keepFlags, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
 	"seconds": startedAt,
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
-	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
 }).ParseFS(pageFiles, "page/page.html", headFile))
 
@@ -136,6 +136,21 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		return fmt.Errorf("reports: write the page: %w", err)
 	}
 	return nil
+}
+
+// flagWord is a flag in a sentence, with the number after it.
+var flagWord = regexp.MustCompile(`--[a-z][a-z-]*(?: \d\S*)?`)
+
+// keepFlags writes a sentence in which no flag is broken at its hyphens.
+func keepFlags(text string) template.HTML {
+	var out strings.Builder
+	at := 0
+	for _, m := range flagWord.FindAllStringIndex(text, -1) {
+		out.WriteString(template.HTMLEscapeString(text[at:m[0]]) + `<span class="flag">` + template.HTMLEscapeString(text[m[0]:m[1]]) + `</span>`)
+		at = m[1]
+	}
+	out.WriteString(template.HTMLEscapeString(text[at:]))
+	return template.HTML(out.String())
 }
 
 // startedAt says when a run began; nothing for a run in virtual time, whose clock begins before there was any real one.

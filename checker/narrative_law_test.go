@@ -10,7 +10,7 @@ import (
 
 // Retold returns the first violation in a report whose narrative contradicts itself, as an error:
 // times go back, or a master by whose vote a lease was granted or extended is not among those that
-// said yes to its client before, or is told to have said something else at the same time.
+// said yes to its client before, or said so before the grant before it.
 func Retold(rep Report) error {
 	for _, r := range rep.Results {
 		for _, v := range r.Violations {
@@ -45,24 +45,26 @@ func (v *Violation) consistent() error {
 			}) {
 				return fmt.Errorf("%q names %s, which said yes in no event", e.Text, m)
 			}
-			if x := v.lastAnswer(i, m, command); x != nil && x.At == e.At && !slices.Contains(x.Yes, m) {
-				return fmt.Errorf("%q names %s, of which the same step says %q", e.Text, m, x.Text)
+			if e.Kind == EventExtended && !v.answeredSince(i, m) {
+				return fmt.Errorf("%q names %s, which said yes before the grant before it", e.Text, m)
 			}
 		}
 	}
 	return nil
 }
 
-// lastAnswer returns the last event before the event i that tells what a master answered to its client, or nil.
-func (v *Violation) lastAnswer(i int, master, command string) *Event {
-	e := &v.Events[i]
-	for j := i - 1; j >= 0; j-- {
-		x := &v.Events[j]
-		if x.Kind == EventAnswered && x.Client == e.Client && x.Token == e.Token && x.Command == command && slices.Contains(slices.Concat(x.Yes, x.No, x.Silent), master) {
-			return x
+// answeredSince reports whether a master said yes no earlier than the grant or extension of the same lease before the
+// event i. An answer may be recorded after the lock knew it.
+func (v *Violation) answeredSince(i int, master string) bool {
+	e, since := &v.Events[i], time.Duration(0)
+	for _, x := range v.Events[:i] {
+		if x.Client == e.Client && x.Token == e.Token && (x.Kind == EventGranted || x.Kind == EventExtended) && x.At < e.At {
+			since = x.At
 		}
 	}
-	return nil
+	return slices.ContainsFunc(v.Events, func(x Event) bool {
+		return x.Kind == EventAnswered && x.Client == e.Client && x.Token == e.Token && slices.Contains(x.Yes, master) && x.At >= since
+	})
 }
 
 func (v *Violation) told() (s string) {

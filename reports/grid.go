@@ -124,7 +124,7 @@ func (g *grid) writeParagraphs(w io.Writer, width int) error {
 			case slices.Contains(g.right, c):
 				short = append(short, strings.ToLower(g.header[c])+" "+cell)
 			default:
-				short = append(short, wrap(strings.ReplaceAll(cell, "\n", " "), width-gap)...)
+				short = append(short, strings.ReplaceAll(cell, "\n", " "))
 			}
 		}
 		line := ""

@@ -25,6 +25,8 @@ type rule struct {
 	prolongs func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error
 }
 
+var errTaken = errors.New("the lease is over")
+
 func same(name string) string { return name }
 
 var deleteOwn = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
@@ -40,7 +42,10 @@ func right() rule {
 			return deleteOwn.Run(ctx, m, []string{key}, token).Err()
 		},
 		prolongs: func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error {
-			return prolongOwn.Run(ctx, m, []string{key}, token, ttl.Milliseconds()).Err()
+			if n, err := prolongOwn.Run(ctx, m, []string{key}, token, ttl.Milliseconds()).Int(); n == 0 {
+				return errors.Join(errTaken, err)
+			}
+			return nil
 		},
 	}
 }
@@ -64,7 +69,14 @@ func by(r rule) func(Env) (Lock, error) {
 						Release: func(ctx context.Context) error { return r.deletes(ctx, m, r.released(name), token) },
 						Extend: func(ctx context.Context) (time.Time, error) {
 							now := time.Now()
-							return now.Add(env.TTL - env.TTL/50), r.prolongs(ctx, m, key, token, env.TTL)
+							err := r.prolongs(ctx, m, key, token, env.TTL)
+							if until := began.Add(env.TTL - env.TTL/50); err == nil && time.Now().After(until) {
+								err = errTaken // too late
+							}
+							if err == nil {
+								began = now
+							}
+							return now.Add(env.TTL - env.TTL/50), err
 						},
 					}, nil
 				}

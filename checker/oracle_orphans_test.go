@@ -125,7 +125,7 @@ func (o *oracle) orphaned(x *sent, look history.Op, over time.Duration, ghosts b
 	}
 	switch {
 	case len(x.releases) == 0:
-		return late && !o.stalled(over, look.Time) && o.reachable(x.client, x.master, over, look.Time)
+		return late && !o.stalled(over, look.Time)
 	case len(heard) > 0:
 		return seen > last(heard) && clean
 	default:

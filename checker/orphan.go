@@ -209,7 +209,7 @@ func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) 
 		// A lock that reports its votes itself reports each release. The masters' account has only those that were sent,
 		// and nothing is sent over a link that is cut.
 		told := x.sets.kind(0).Form == ""
-		if late && !r.stalledIn(over, snapshot.Time) && (told || r.reachable(x.who.client, x.master, over, snapshot.Time)) {
+		if late && !r.stalledIn(over, snapshot.Time) && (told || r.reachable(x.who.client, x.master, began, snapshot.Time)) {
 			return "unsent"
 		}
 	case heard.len() > 0 && seen > latest(heard):

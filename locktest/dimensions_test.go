@@ -55,10 +55,10 @@ func by(r rule) func(Env) (Lock, error) {
 	return func(env Env) (Lock, error) {
 		m := env.Clients()[0]
 		return LockFunc(func(ctx context.Context, name string) (*Lease, error) {
-			key, token := r.granted(name), rand.Text()
-			undo := func() { _ = deleteOwn.Run(context.WithoutCancel(ctx), m, []string{key}, token).Err() }
+			key := r.granted(name)
 			for ctx.Err() == nil {
-				began := time.Now()
+				began, token := time.Now(), rand.Text()
+				undo := func() { _ = deleteOwn.Run(context.WithoutCancel(ctx), m, []string{key}, token).Err() }
 				ok, err := m.Do(ctx, "set", key, token, "nx", "px", r.lifetime(env.TTL).Milliseconds()).Text()
 				if ctx.Err() != nil && r.late(ctx) {
 					return nil, ctx.Err()

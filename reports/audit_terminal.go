@@ -23,6 +23,7 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 		}
 		t.out.WriteString(t.colors.bold(line) + "\n")
 	}
+	t.text(strings.Repeat(" ", len(auditWord(r))+2), notVaried(r))
 	t.out.WriteByte('\n')
 	if err := t.auditCard(r); err != nil {
 		return fmt.Errorf("reports: lay out the card: %w", err)

@@ -14,6 +14,11 @@ type Waiting struct {
 	CommandsPerSecond float64       `json:"commands_per_second"` // commands that acquire, for each second that a client waited
 }
 
+// Worst returns the worse of each figure of two runs.
+func (w Waiting) Worst(v Waiting) Waiting {
+	return Waiting{max(w.Longest, v.Longest), max(w.Overtaken, v.Overtaken), max(w.CommandsPerSecond, v.CommandsPerSecond)}
+}
+
 // waitingOf measures the waits of a history.
 func waitingOf(h *history.Packed) (w Waiting) {
 	type wait struct {

@@ -38,6 +38,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 			}
 			row.Schedules++
 			row.Leases += t.leases
+			row.Waiting = row.Waiting.Worst(t.waiting)
 			row.Hints = judge.AddHints(row.Hints, t.hints)
 			for _, n := range t.notes {
 				if a.opt.Driver != scenario.Sim && !slices.Contains(row.Notes, n) && len(row.Notes) < 5 {

@@ -53,7 +53,8 @@ type Row struct {
 	Errors    []string `json:"errors,omitempty"` // of the schedules that ended with an error of the harness
 	Complete  bool     `json:"complete"`         // all its schedules are done
 
-	Hints []judge.Hint `json:"hints,omitempty"` // rules of lockpick watch that the lock's commands broke
+	Hints   []judge.Hint  `json:"hints,omitempty"`  // rules of lockpick watch that the lock's commands broke
+	Waiting judge.Waiting `json:"waiting,omitzero"` // the worst of all its schedules
 }
 
 // Outcome is the result of a finding, and of a cell the worst of its findings.
@@ -120,6 +121,15 @@ func (r *Result) Count() map[Outcome]int {
 		}
 	}
 	return n
+}
+
+// Row returns the row of a situation; nil: there is none.
+func (r *Result) Row(id string) *Row {
+	i := slices.IndexFunc(r.Rows, func(row Row) bool { return row.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &r.Rows[i]
 }
 
 // Hints returns the rules that the lock's commands broke in any situation.

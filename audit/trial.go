@@ -37,6 +37,7 @@ type trial struct {
 	leases   int
 	notes    []string
 	hints    []judge.Hint
+	waiting  judge.Waiting
 	after    time.Duration // real time since the series began
 	run      string        // folder of its run; empty: not stored
 	kept     bool          // a finding refers to it
@@ -112,7 +113,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, run: run, redis: r.Versions["redis"]}
+	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: run, redis: r.Versions["redis"]}
 	if ctx.Err() != nil && r.CutShort != "" && r.Verdict() != checker.Violated {
 		return nil, nil
 	}

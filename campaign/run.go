@@ -273,7 +273,7 @@ func (c *campaign) runStages() (err error) {
 	}
 	w, err := workload.New(workload.Config{
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
-		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
+		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: min(3*s.TTL, max(3*longTTL, s.TimeLimit)) + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)
 	if err != nil {
 		return err
@@ -430,12 +430,19 @@ func (c *campaign) runNemesis(ctx context.Context) {
 	}
 }
 
+// longTTL is a TTL that runs do not wait for, if nothing makes a client wait that long.
+const longTTL = time.Minute
+
 // waitBound returns how long a free lock may take to be granted after all faults have healed: the rest of an
 // earlier lease and every client's turn with some retries; with a queue, also the time that the lock waits
 // for each waiter that is gone.
 func (c *campaign) waitBound() time.Duration {
 	lock, _ := workload.LockNamed(c.s.Lock)
-	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
+	ttl := c.s.TTL
+	if len(c.s.FaultNames()) == 0 { // every lease was released: none has to end by itself, which could take days
+		ttl = min(ttl, longTTL)
+	}
+	return checker.Patience(c.s.Clients, c.s.Keys, ttl) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
 }
 
 // clockSkew returns the largest offset of a clock that a fault changed: a key stored under it may live longer

@@ -94,7 +94,7 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	if c.s.Connects() {
 		return &scenario.Problem{Field: "driver", Says: fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, scenario.Sim, scenario.Virtual)}
 	}
-	world.Limit = c.s.TimeLimit + 24*time.Hour
+	world.Limit = c.s.TimeLimit + 24*time.Hour + 10*c.s.TTL
 	if world.Strategy == nil {
 		world.Strategy = strategyOf(&c.s)
 	}

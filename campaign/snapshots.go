@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockpick/history"
-	"lockpick/workload"
 )
 
 // observeMasters records snapshots of the masters' keys and clocks, without using links: often enough to see
@@ -52,7 +51,7 @@ func (c *campaign) inspectedKeys() []string {
 	if lockOf(&c.s, c.hello).Opaque || !c.seesTokens() {
 		return nil
 	}
-	return append(workload.Keys(c.s.Keys), c.redisKeyNames()...)
+	return append(c.work.Load().KeyNames(), c.redisKeyNames()...)
 }
 
 // keysToInspect returns inspectedKeys for the nemesis, which calls it later, or nil if it would return nil

@@ -44,7 +44,7 @@ func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
-	base := at.Format("20060102T150405") + "-" + name
+	base := at.Format("20060102T150405") + "-" + strings.Map(plain, name)
 	run := base
 	for i := 2; ; i++ {
 		err := os.Mkdir(filepath.Join(s.Dir, run), 0o755)
@@ -56,6 +56,15 @@ func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 		}
 		run = fmt.Sprintf("%s-%d", base, i)
 	}
+}
+
+// plain replaces what would make a name more than one folder, or none that every system takes: a lock may be named after
+// a subtest.
+func plain(r rune) rune {
+	if strings.ContainsRune(`/\:*?"<>|`, r) {
+		return '-'
+	}
+	return r
 }
 
 // pointed numbers the temporary links of linkLatest.

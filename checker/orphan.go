@@ -28,7 +28,7 @@ func (r *run) orphanMoment() time.Duration {
 // was cancelled, no master stores its key for longer than orphanMoment: the key makes others wait.
 //
 // A snapshot shows that a master still stores the token. It counts against the lock only if the
-// lock never sent this master a release; or if the master answered the SET and then the
+// lock never sent this master a release, although it could; or if the master answered the SET and then the
 // release, and still stores the key; or if the release got no answer although no known fault was on
 // the master or the link to it. Clients that crashed or stood still, and masters that restarted
 // with old keys, are excused.
@@ -206,7 +206,10 @@ func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) 
 	}
 	switch {
 	case x.frees.len() == 0:
-		if late && !r.stalledIn(over, snapshot.Time) {
+		// A lock that reports its votes itself reports each release. The masters' account has only those that were sent,
+		// and nothing is sent over a link that is cut.
+		told := x.sets.kind(0).Form == ""
+		if late && !r.stalledIn(over, snapshot.Time) && (told || r.reachable(x.who.client, x.master, began, snapshot.Time)) {
 			return "unsent"
 		}
 	case heard.len() > 0 && seen > latest(heard):

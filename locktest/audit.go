@@ -45,7 +45,7 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	}
 	c := prepare(t, make, append(slices.Clone(options), Properties("L2")))
 	r := &runner{t: t, real: c.real}
-	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
+	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, Only: given.only, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
 	if c.real {
 		opt.Driver = scenario.Process
 	}

@@ -75,7 +75,7 @@ func (e Env) Clients() []*redis.Client {
 // line about it. Tests need no Kind.
 func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
-		Name: name, Summary: summary, Opaque: true, Connects: true,
+		Name: name, Summary: summary, Connects: true,
 		New: func(s workload.Env) (workload.Lock, error) {
 			env := Env{Client: s.Client, Addrs: s.Addrs, TTL: s.TTL, opened: &[]io.Closer{}}
 			a := &adapted{site: s, opened: env.opened, told: map[string]bool{}}

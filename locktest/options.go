@@ -19,6 +19,7 @@ type config struct {
 	schedules int
 	time      time.Duration
 	real      bool
+	only      []string // ids of an audit's situations; empty: all
 }
 
 // Option changes how a lock is tested.

@@ -99,6 +99,11 @@ func auditSays(r *audit.Result) string {
 	return auditName(r) + ": " + strings.Join(parts, "; ")
 }
 
+// notVaried says what the card says nothing about.
+func notVaried(r *audit.Result) string {
+	return "Not varied: " + strings.Join(r.NotVaried(), ", ") + "."
+}
+
 // auditWord returns the verdict as the card shows it: BROKEN, SAFE, INTERRUPTED or INCONCLUSIVE.
 func auditWord(r *audit.Result) string {
 	switch r.Verdict() {

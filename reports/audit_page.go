@@ -14,6 +14,7 @@ import (
 // auditTemplate renders the report card: a row for each situation, a column for each level. The
 // mark in a cell links to the run that shows the outcome.
 var auditTemplate = template.Must(template.New("audit.html").Funcs(template.FuncMap{
+	"notVaried": notVaried,
 	"hintsMean": func() string { return hintsMean },
 	"words":     words, "level": levelMark, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
 	"mark": func(o audit.Outcome) string { return auditMark[o] }, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "tried": auditTried,

@@ -23,6 +23,7 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 		}
 		t.out.WriteString(t.colors.bold(line) + "\n")
 	}
+	t.text(strings.Repeat(" ", len(auditWord(r))+2), notVaried(r))
 	t.out.WriteByte('\n')
 	if err := t.auditCard(r); err != nil {
 		return fmt.Errorf("reports: lay out the card: %w", err)
@@ -37,6 +38,11 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t.auditSkipped(r)
 	t.auditErrors(r)
 	t.out.WriteByte('\n')
+	if row := r.Row("quiet"); row != nil && row.Waiting.Longest > 0 {
+		w := row.Waiting
+		t.text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting. It is told, and not judged.",
+			span(w.Longest.Round(time.Millisecond)), plural(w.Overtaken, "time"), w.CommandsPerSecond))
+	}
 	t.text("", auditLine(r)+".")
 	return t.flush(w)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lockpick/campaign/judge"
 	"lockpick/history"
@@ -73,7 +74,12 @@ func countsOf(r *judge.Result) []fact {
 	if r.Driver == history.Imported {
 		return logCountsOf(r.Counts)
 	}
-	return countsIn(r.Counts)
+	all := countsIn(r.Counts)
+	if w := r.Waiting; w.Longest > 0 {
+		all = append(all, fact{"longest wait for the lock", span(w.Longest.Round(time.Millisecond))}, fact{"most often that a waiter was overtaken", count(w.Overtaken)},
+			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)})
+	}
+	return all
 }
 
 func countsIn(c judge.Counts) []fact {

@@ -22,6 +22,7 @@ type summary struct {
 	Verdicts         []verdictJSON   `json:"verdicts"`
 	Causes           []judge.Cause   `json:"causes,omitempty"` // of the violations, those first that say most
 	Counts           judge.Counts    `json:"counts"`
+	Waiting          judge.Waiting   `json:"waiting"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
 	PossibleCount    int             `json:"possible_count,omitempty"` // of imported logs: uncertain overlaps
 	Possible         []logs.Possible `json:"possible,omitempty"`       // the first of these overlaps
@@ -43,7 +44,7 @@ func JSON(w io.Writer, r *judge.Result) error {
 	c := r.Conclude(r.Properties)
 	s := summary{
 		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,
-		Notes: append([]string{}, r.Notes...), Hints: r.Hints, Verdicts: []verdictJSON{}, Causes: r.Causes, Counts: r.Counts,
+		Notes: append([]string{}, r.Notes...), Hints: r.Hints, Verdicts: []verdictJSON{}, Causes: r.Causes, Counts: r.Counts, Waiting: r.Waiting,
 		FirstViolationMS: r.FirstViolationMS, PossibleCount: r.PossibleCount, Possible: r.Possible, Report: r.Report, History: r.History,
 	}
 	for _, v := range r.Verdicts {

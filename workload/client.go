@@ -59,7 +59,7 @@ func (c *client) work(ctx context.Context) {
 // use acquires a key, works in its critical section, and releases it. It returns false if the client
 // has ended permanently.
 func (c *client) use(ctx context.Context, key string) bool {
-	lease, alive := c.acquire(ctx, key, c.w.config.AcquireTimeout)
+	lease, alive := c.acquire(ctx, key, c.patience())
 	if lease != nil {
 		if lease, alive = c.section(ctx, key, lease); alive {
 			alive = c.release(key, lease) && c.afterRelease(ctx, key, lease)

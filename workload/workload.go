@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 	if cfg.Source == nil {
 		cfg.Source = func(seed, stream uint64) rand.Source { return rand.NewPCG(seed, stream) }
 	}
-	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), env: env}
+	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: keyNames(cfg.Keys, cfg.Usages), env: env}
 	w.Pauses = NewPauses(r, w.record)
 	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
 	shared := programs(&w.config, env)
@@ -197,6 +198,9 @@ func (w *Workload) Err() error {
 	defer w.mu.Unlock()
 	return w.err
 }
+
+// KeyNames returns the names of the keys that the clients lock.
+func (w *Workload) KeyNames() []string { return slices.Clone(w.keys) }
 
 // Keys returns the names of n keys: k0, k1, …
 func Keys(n int) []string { return numbered("k", 0, n) }

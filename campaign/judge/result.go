@@ -40,6 +40,7 @@ type Result struct {
 	Verdicts         []checker.Result `json:"verdicts"`
 	Causes           []Cause          `json:"causes,omitempty"` // of the violations, those first that say most
 	Counts           Counts           `json:"counts"`
+	Waiting          Waiting          `json:"waiting"`
 	FirstViolationMS *float64         `json:"first_violation_ms"` // from the beginning of the run; null: none
 
 	// PossibleCount counts overlaps in imported logs that may not have happened, because they are not longer

@@ -78,6 +78,9 @@ type Network struct {
 // day is the longest duration in a scenario, except for the offset of a clock.
 const day = 24 * time.Hour
 
+// maxTTL is the longest TTL: more than 2³² milliseconds, which are 50 days.
+const maxTTL = 60 * day
+
 // maxTimeout is the longest timeout for one master. A client waits that long for each master that does not reply, and
 // no run ends before its clients have returned.
 const maxTimeout = time.Minute
@@ -121,7 +124,7 @@ func init() {
 		&Field{Name: "clients_as", Default: Goroutines, Values: texts([]string{Goroutines, Processes}), check: checkClientsAs, RunOnly: true,
 			Help: "how clients run (processes are stopped and killed by signals)", More: "See [clients.md](clients.md)."},
 		&Field{Name: "keys", Default: 1, within: limits{1, 1000}, Help: "number of keys"},
-		&Field{Name: "ttl", Everyday: true, Default: 2 * time.Second, within: seconds(50 * time.Millisecond), Help: "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)"},
+		&Field{Name: "ttl", Everyday: true, Default: 2 * time.Second, within: limits{50 * time.Millisecond, maxTTL}, Help: "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)"},
 		&Field{Name: "client_ttl", Absent: "the TTL", check: checkClientTTL, NoFlag: "it differs from client to client",
 			Help: "shorter TTLs of single clients", More: "For example `{c2: 1s}`."},
 		&Field{Name: "timeout", Absent: "the lock's own, TTL/20, at most 50ms", within: limits{time.Duration(0), maxTimeout}, Help: "how long to wait for one master, at most a minute",
@@ -129,7 +132,7 @@ func init() {
 		&Field{Name: "hold", Default: "0s..1s", check: checkHold, Help: "how long a critical section lasts: a duration or a range"},
 		&Field{Name: "long_holds", Default: 0.25, Probability: true, Help: "share of critical sections that last 0.8 to 1.5 TTL instead"},
 		&Field{Name: "extend", Default: 0.5, Probability: true, Help: "probability that a client extends a lease that is about to end"},
-		&Field{Name: "usage", Values: texts(workload.Usages), check: checkUsage, Help: "how clients use the lock beside: what they do now and then although it makes no sense, and what they share",
+		&Field{Name: "usage", Values: texts(workload.Usages), check: checkUsage, Help: "how clients use the lock beside: what they do now and then although it makes no sense, what they share, how keys are named and how long callers wait",
 			More: "With `share-lock` and `share-process` every second client is part of one process, the others of another, and no fault can hit single clients. Clients that are processes cannot do `acquire-again` (of the key that they hold) and `cancel-release`, and share only if they say so ([clients.md](clients.md#several-clients-in-one-process))."},
 		&Field{Name: "arrivals", check: checkArrivals, NoFlag: "it is a list of acquisitions",
 			Help: "when clients acquire, instead of again and again",

@@ -94,7 +94,8 @@ func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 					problem = err
 					return
 				}
-				all = append(all, &link{cluster: c, master: i, link: l.(*sim.Link), address: fmt.Sprintf("10.0.%d.%d:6379", host, i+1)})
+				// Addresses of 240.0.0.0/4 exist nowhere: a lock that forgets Dial reaches no real Redis.
+				all = append(all, &link{cluster: c, master: i, link: l.(*sim.Link), address: fmt.Sprintf("240.0.%d.%d:6379", host, i+1)})
 			}
 		})
 		if problem != nil {

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "watch"},
-	"campaign":          {"watch", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},

@@ -1,0 +1,160 @@
+package locktest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/audit"
+	"lockpick/internal/racetest"
+)
+
+// rule is how a lock on one master works, and what a planted bug changes of it.
+type rule struct {
+	lifetime func(ttl time.Duration) time.Duration // of its key
+	granted  func(name string) string              // the key that it creates
+	released func(name string) string              // the key that it deletes
+	late     func(ctx context.Context) bool        // it gives up a grant that arrives late, and leaves the key
+	deletes  func(ctx context.Context, m *redis.Client, key, token string) error
+	prolongs func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error
+}
+
+var errTaken = errors.New("the lease is over")
+
+func same(name string) string { return name }
+
+var deleteOwn = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+var prolongOwn = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`)
+
+// right is the lock without a bug.
+func right() rule {
+	return rule{
+		lifetime: func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Millisecond) },
+		granted:  same, released: same,
+		late: func(context.Context) bool { return false },
+		deletes: func(ctx context.Context, m *redis.Client, key, token string) error {
+			return deleteOwn.Run(ctx, m, []string{key}, token).Err()
+		},
+		prolongs: func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error {
+			if n, err := prolongOwn.Run(ctx, m, []string{key}, token, ttl.Milliseconds()).Int(); n == 0 {
+				return errors.Join(errTaken, err)
+			}
+			return nil
+		},
+	}
+}
+
+// by returns a lock with these rules. It deletes what a command without a reply may have created.
+func by(r rule) func(Env) (Lock, error) {
+	return func(env Env) (Lock, error) {
+		m := env.Clients()[0]
+		return LockFunc(func(ctx context.Context, name string) (*Lease, error) {
+			key := r.granted(name)
+			for ctx.Err() == nil {
+				began, token := time.Now(), rand.Text()
+				undo := func() { _ = deleteOwn.Run(context.WithoutCancel(ctx), m, []string{key}, token).Err() }
+				ok, err := m.Do(ctx, "set", key, token, "nx", "px", r.lifetime(env.TTL).Milliseconds()).Text()
+				if ctx.Err() != nil && r.late(ctx) {
+					return nil, ctx.Err()
+				}
+				if err == nil && ok == "OK" && ctx.Err() == nil && time.Since(began) < env.TTL-env.TTL/50 {
+					return &Lease{
+						Token: token, Until: began.Add(env.TTL - env.TTL/50),
+						Release: func(ctx context.Context) error { return r.deletes(ctx, m, r.released(name), token) },
+						Extend: func(ctx context.Context) (time.Time, error) {
+							now := time.Now()
+							err := r.prolongs(ctx, m, key, token, env.TTL)
+							if until := began.Add(env.TTL - env.TTL/50); err == nil && time.Now().After(until) {
+								err = errTaken // too late
+							}
+							if err == nil {
+								began = now
+							}
+							return now.Add(env.TTL - env.TTL/50), err
+						},
+					}, nil
+				}
+				if !errors.Is(err, redis.Nil) {
+					undo()
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			return nil, ctx.Err()
+		}), nil
+	}
+}
+
+// TestBugsInWhatIsVaried: an audit convicts locks that are wrong for odd TTLs, odd names of keys and callers that
+// give up, each in its situation, and acquits the lock without the bug there.
+func TestBugsInWhatIsVaried(t *testing.T) {
+	racetest.Exclude(t, "it runs many schedules")
+	twin := right()
+	var situations []string
+	for _, c := range []struct {
+		name, situation string
+		change          func(*rule)
+	}{
+		{"whole seconds", "odd-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Second) }
+		}},
+		{"an extension in whole seconds", "odd-ttl", func(r *rule) {
+			r.prolongs = func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error {
+				return twin.prolongs(ctx, m, key, token, ttl.Truncate(time.Second))
+			}
+		}},
+		{"microseconds in 32 bits", "long-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration {
+				return time.Duration(int32(ttl.Microseconds())) * time.Microsecond
+			}
+		}},
+		{"milliseconds in 32 bits", "long-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration {
+				return time.Duration(uint32(ttl.Milliseconds())) * time.Millisecond
+			}
+		}},
+		{"a release in small letters", "odd-names", func(r *rule) { r.released = strings.ToLower }},
+		{"a release that cuts names", "odd-names", func(r *rule) {
+			r.released = func(name string) string { return name[:min(len(name), 64)] }
+		}},
+		{"a release by pattern", "odd-names", func(r *rule) {
+			r.deletes = func(ctx context.Context, m *redis.Client, key, token string) error {
+				all, err := m.Keys(ctx, key).Result()
+				for _, k := range all {
+					err = errors.Join(err, m.Del(ctx, k).Err())
+				}
+				return err
+			}
+		}},
+		{"a release of the path", "odd-names", func(r *rule) { r.released = path.Base }},
+		{"a key inside a script", "odd-names", func(r *rule) {
+			r.deletes = func(ctx context.Context, m *redis.Client, key, token string) error {
+				return m.Eval(ctx, `if redis.call("get", '`+key+`') == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`, []string{key}, token).Err()
+			}
+		}},
+		{"a late grant is left", "deadlines", func(r *rule) { r.late = func(context.Context) bool { return true } }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := right()
+			c.change(&r)
+			card, _ := auditIn(t, t.TempDir(), by(r), []Option{Masters(1), Schedules(2), func(o *config) { o.only = []string{c.situation} }})
+			if card.Count()[audit.Broken] == 0 {
+				h := &heard{TB: t}
+				reportCard(h, card, nil)
+				t.Errorf("it is not convicted in %s: %s%s", c.situation, h.logged, h.errors)
+			}
+		})
+		situations = append(situations, c.situation)
+	}
+	card, _ := auditIn(t, t.TempDir(), by(twin), []Option{Masters(1), Schedules(2), func(o *config) { o.only = append(situations, "two-causes") }})
+	if n := card.Count(); n[audit.Broken] > 0 || n[audit.Safe] < 15 {
+		h := &heard{TB: t}
+		reportCard(h, card, nil)
+		t.Errorf("the lock without a bug: %v\n%s\n%s", n, strings.Join(h.errors, "\n"), h.logged)
+	}
+}

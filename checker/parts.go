@@ -38,8 +38,10 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 		}
 		of.checked += r.Checked - repeated
 		of.violations += r.Count
-		if len(r.Violations) > 0 && !slices.ContainsFunc(r.Violations[0].Ops, func(op int) bool { return !isRepeated(op) }) {
-			of.violations-- // the earlier part had both
+		for i := range r.Violations { // other holds may begin at the same time as the repeated ones
+			if r.Violations[i].At == r.Violations[0].At && !slices.ContainsFunc(r.Violations[i].Ops, func(op int) bool { return !isRepeated(op) }) {
+				of.violations-- // the earlier part had both
+			}
 		}
 		for _, e := range r.Evidence {
 			of.contended += e.Got

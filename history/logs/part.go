@@ -36,10 +36,12 @@ func (l *Log) Parts(size int) iter.Seq[*Part] {
 		freeAt := int64(math.MinInt64)
 		for i := range l.holds.n {
 			h := l.holds.at(i)
-			if i > 0 && h.key != l.holds.at(i-1).key {
+			next := i > 0 && h.key != l.holds.at(i-1).key
+			if next {
 				longest, latest, freeAt = last{}, last{}, math.MinInt64
 			}
-			if cut := h.at >= freeAt; cut && len(holds) >= size || len(holds) >= 4*size {
+			// A part that repeats holds has one key, so that they begin before all others.
+			if cut := h.at >= freeAt; cut && len(holds) >= size || len(holds) >= 4*size || next && repeated > 0 {
 				if !yield(l.part(holds, repeated, false)) {
 					return
 				}

@@ -84,7 +84,7 @@ type kit struct {
 	masters cluster.Cluster
 	clocks  func() (workload.ProgramClocks, error)
 	observe func(master int, link cluster.Link) // may be nil
-	env     []string // environment of the processes that begin
+	env     []string                            // environment of the processes that begin
 	hello   Hello
 	note    string
 	open    []*talk

@@ -107,6 +107,7 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if err != nil {
 		return dir, h, nil, &judge.HarnessError{Err: err}
 	}
+	r.Since = opt.Store.Since(run, s, r)
 	if err := judge.WriteResult(dir, r); err != nil {
 		return dir, h, r, &judge.HarnessError{Err: err}
 	}

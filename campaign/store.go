@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -168,6 +169,34 @@ func SizeOf(store fs.FS, folder string) int64 {
 		return nil
 	})
 	return sum
+}
+
+// compared is how many of the latest runs are compared with a new one's scenario.
+const compared = 20
+
+// Since compares a run with the last one before it of the same scenario. It returns nil if there is none.
+func (s Store) Since(run string, of scenario.Scenario, now *judge.Result) *judge.Since {
+	same := func(a, b scenario.Scenario) bool {
+		a.Seed, b.Seed = 0, 0
+		x, errX := a.YAML()
+		y, errY := b.YAML()
+		return errX == nil && errY == nil && bytes.Equal(x, y)
+	}
+	runs, err := s.Runs()
+	if err != nil {
+		return nil
+	}
+	runs = slices.DeleteFunc(runs, func(r string) bool { return r >= run })
+	for _, r := range slices.Backward(runs[max(0, len(runs)-compared):]) {
+		dir := filepath.Join(s.Dir, r)
+		if earlier, err := scenario.Load(filepath.Join(dir, judge.ScenarioFile)); err != nil || !same(earlier, of) {
+			continue
+		}
+		if then, err := judge.ReadResult(dir); err == nil { // a run that was killed has none
+			return judge.SinceRun(now, then)
+		}
+	}
+	return nil
 }
 
 // Open loads what a user means by RUN or SCENARIO: the scenario in a file, or that of a run (its folder, its

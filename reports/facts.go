@@ -47,6 +47,9 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		{"seed", fmt.Sprint(r.Seed)},
 		{"duration", span(r.Duration)},
 	}
+	if r.Since != nil {
+		facts = append(facts, fact{"since the last run", r.Since.String()})
+	}
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 

@@ -19,6 +19,7 @@ type summary struct {
 	Why              string          `json:"why"`     // reason, if the verdict is not holds
 	Notes            []string        `json:"notes"`
 	Hints            []judge.Hint    `json:"hints,omitempty"` // rules of lockpick watch that the lock's commands broke
+	Since            *judge.Since    `json:"since,omitempty"` // beside the last run of the same scenario
 	Verdicts         []verdictJSON   `json:"verdicts"`
 	Causes           []judge.Cause   `json:"causes,omitempty"` // of the violations, those first that say most
 	Counts           judge.Counts    `json:"counts"`
@@ -44,7 +45,7 @@ func JSON(w io.Writer, r *judge.Result) error {
 	c := r.Conclude(r.Properties)
 	s := summary{
 		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,
-		Notes: append([]string{}, r.Notes...), Hints: r.Hints, Verdicts: []verdictJSON{}, Causes: r.Causes, Counts: r.Counts, Waiting: r.Waiting,
+		Notes: append([]string{}, r.Notes...), Hints: r.Hints, Since: r.Since, Verdicts: []verdictJSON{}, Causes: r.Causes, Counts: r.Counts, Waiting: r.Waiting,
 		FirstViolationMS: r.FirstViolationMS, PossibleCount: r.PossibleCount, Possible: r.Possible, Report: r.Report, History: r.History,
 	}
 	for _, v := range r.Verdicts {

@@ -302,9 +302,6 @@ func (t *terminal) possible(r *judge.Result) {
 // so that it can be copied.
 func (t *terminal) where(r *judge.Result) {
 	places := []fact{{"report", r.Report}, {"history", r.History}, {"run again", r.Command}}
-	if r.Command != "" {
-		places = append(places, fact{"seed", fmt.Sprint(r.Seed)})
-	}
 	if r.History != "" { // by path, because the store may not be the default one
 		places = slices.Insert(places, 2, fact{"check again", "lockpick check " + r.History})
 	}

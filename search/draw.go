@@ -64,13 +64,7 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 	if base.Clients > 1 {
 		s.Clients = max(s.Clients, 2)
 	}
-	s.TimeLimit = max(time.Second, base.TTL+d.upTo(3*base.TTL)).Round(time.Millisecond)
-	switch d.random.IntN(3) {
-	case 0: // long enough to hold the lock when something goes wrong
-		s.Hold = hold(base.TTL/2, base.TTL*3/2)
-	case 1: // many leases
-		s.Hold = hold(0, base.TTL/4)
-	}
+	d.holds()
 	switch {
 	case len(base.Faults) == 0:
 	case d.chance(guided):
@@ -83,6 +77,19 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 		}
 	}
 	return *s
+}
+
+// holds draws how long clients hold the lock, and from that how long they use it: most leases are so short that a
+// schedule has as many as a verdict needs, and some so long that something may go wrong meanwhile.
+func (d *generator) holds() {
+	ttl, s := d.base.TTL, &d.s
+	if most := oneOf(d, 0, ttl/40, ttl/20, ttl/8); most > 0 { // otherwise as the scenario says
+		s.Hold = hold(0, most)
+	}
+	s.LongHolds = min(d.base.LongHolds, oneOf(d, 0.2, 0.3, 0.4))
+	from, to, _ := s.HoldRange() // the scenario has been checked
+	mean := (from+to)/2 + time.Duration(s.LongHolds*1.15*float64(ttl)) // long ones last 0.8 to 1.5 TTL
+	s.TimeLimit = max(time.Second, ttl+d.upTo(ttl), time.Duration(10+d.random.IntN(3))*mean).Round(time.Millisecond)
 }
 
 // stopsClients reports whether a kind of fault stops clients.
@@ -206,10 +213,10 @@ func (d *generator) step(i int) scenario.Step {
 // when draws the time or the trigger of a step.
 func (d *generator) when(s *scenario.Step, i int) {
 	switch p := d.random.Float64(); {
-	case p < 0.35:
-		s.At = d.upTo(d.s.TimeLimit).Round(time.Millisecond)
+	case p < 0.2:
+		s.At = d.upTo(d.s.TimeLimit * 3 / 4).Round(time.Millisecond) // later ones meet too few leases
 		return
-	case p < 0.5 && i > 0:
+	case p < 0.35 && i > 0:
 		s.After = fmt.Sprintf("step %d%s", 1+d.random.IntN(i), oneOf(d, "", " heals"))
 	default:
 		client := oneOf(d, append(workload.Clients(d.s.Clients), nemesis.Any)...)

@@ -30,6 +30,7 @@ type Result struct {
 	Command     string            `json:"command"`         // repeats the scenario
 	Notes       []string          `json:"notes,omitempty"` // such as: interrupted, torn, a master never came back
 	Hints       []Hint            `json:"hints,omitempty"` // rules that the lock's commands broke
+	Since       *Since            `json:"since,omitempty"` // nil: the store has no earlier run of the scenario
 
 	Overall    checker.Verdict   `json:"verdict"`              // on Properties: see Conclude
 	Why        string            `json:"why,omitempty"`        // why the verdict is not holds

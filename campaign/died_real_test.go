@@ -127,15 +127,15 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 	for _, driver := range []string{scenario.Process, scenario.Docker} {
 		for _, c := range []struct {
 			name   string
-			stage  string
+			stage  Stage
 			faults []string
 			kill   int
 			again  bool // another server takes its place
 		}{
-			{"without faults", "working", nil, 1, false},
-			{"beside faults", "working", []string{"pause"}, 1, false},
-			{"replaced", "working", nil, 1, true},
-			{"a majority after healing", "visiting", []string{"pause"}, 3, false},
+			{"without faults", Working, nil, 1, false},
+			{"beside faults", Working, []string{"pause"}, 1, false},
+			{"replaced", Working, nil, 1, true},
+			{"a majority after healing", FinalCheck, []string{"pause"}, 3, false},
 		} {
 			t.Run(driver+"/"+c.name, func(t *testing.T) {
 				if _, _, err := ChooseDriver(t.Context(), driver, ""); err != nil {

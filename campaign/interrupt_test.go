@@ -39,8 +39,8 @@ func (h heard) Write(b []byte) (int, error) {
 func TestInterruptionIsRecordedFirst(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		for _, stage := range []string{"working", "healing", "visiting"} {
-			t.Run(stage, func(t *testing.T) {
+		for _, stage := range []Stage{Working, EndingFaults, FinalCheck} {
+			t.Run(string(stage), func(t *testing.T) {
 				t.Parallel()
 				ctx, interrupt := context.WithCancelCause(t.Context())
 				defer interrupt(nil)
@@ -48,9 +48,9 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 					s.Keys, s.Clients, s.TimeLimit, s.RestartDelay = 40, 8, 3*time.Second, time.Second
 					s.Hold, s.Nemesis, s.Interval = "0s..10ms", scenario.Random, 300*time.Millisecond
 					switch {
-					case stage == "working":
+					case stage == Working:
 						s.TimeLimit = time.Hour
-					case stage == "healing": // of a fault that lasts for longer than the run
+					case stage == EndingFaults: // of a fault that lasts for longer than the run
 						s.Faults, s.Schedule = nil, []scenario.Step{{Fault: "kill", At: 2500 * time.Millisecond, Masters: []string{"m1"}, For: time.Minute}}
 					}
 				})
@@ -58,13 +58,13 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 					Store: Store{t.TempDir()},
 					slow: func(out io.Writer) io.Writer {
 						return heard{out, func(line []byte) {
-							if stage == "healing" && bytes.Contains(line, []byte(`"phase":"heal"`)) {
+							if stage == EndingFaults && bytes.Contains(line, []byte(`"phase":"heal"`)) {
 								interrupt(errTold)
 							}
 						}}
 					},
 					Progress: func(format string, _ ...any) {
-						if stage == "visiting" && strings.Contains(format, "every client visits") {
+						if stage == FinalCheck && strings.Contains(format, "every client visits") {
 							interrupt(errTold)
 						}
 					},

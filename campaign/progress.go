@@ -5,6 +5,16 @@ import (
 	"time"
 )
 
+// Stage is a part of a run, as people read it.
+type Stage string
+
+// The stages of a run, in their order.
+const (
+	Working      Stage = "working"                  // clients use the lock while the nemesis injects faults
+	EndingFaults Stage = "ending all faults"        // and clients still use the lock
+	FinalCheck   Stage = "final check of every key" // every client acquires every key once
+)
+
 // reportProgress reports progress of a run in real time, until ctx ends. When working ends, all faults
 // are ended.
 func (c *campaign) reportProgress(ctx, working context.Context) {
@@ -18,12 +28,12 @@ func (c *campaign) showStatus(working context.Context) {
 	if c.opt.Live == nil {
 		return
 	}
-	stage := "working"
+	stage := Working
 	switch {
 	case c.visiting.Load():
-		stage = "final check of every key"
+		stage = FinalCheck
 	case working.Err() != nil:
-		stage = "ending all faults"
+		stage = EndingFaults
 	}
 	c.opt.Live(Status{
 		Stage: stage, Elapsed: now, Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),

@@ -46,7 +46,7 @@ type Options struct {
 
 // Status is the progress of a run.
 type Status struct {
-	Stage      string // a phrase
+	Stage      Stage
 	Elapsed    time.Duration
 	Limit      time.Duration
 	Granted    int

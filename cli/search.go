@@ -44,10 +44,6 @@ The drawn schedules keep to what the scenario assumes: its lock, masters, persis
 kinds of fault, its restart delay as the least, its clock and rates if it names them. Of a scenario
 with a schedule only the seed and the scheduler vary.
 
-With --by-coverage half of the schedules are not drawn: they are mutations of earlier ones that reached a
-situation no other did (which fault met a client in which step of the protocol, with how many votes, while
-how many masters were impaired). Such schedules are no random sample, so there is no bound, and no shards.
-
 With --out the exploration is one shard of many, on many machines: --shard 3/64, or the index that
 Slurm, Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard writes what it finds
 into a file, which lockpick merge unites with the others. Give every shard the same --seed and
@@ -68,7 +64,6 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
   lockpick search --persistence always --faults kill,pause,partition,client-pause --schedules 100000
   lockpick search --persistence always --faults clock --clock +60s
   lockpick search --faults kill --restart-delay 1s --time-limit 1m --collect
-  lockpick search --lock redlock-get-del --persistence always --faults pause,slow,client-pause --by-coverage
   lockpick search examples/restart-without-persistence.yaml --schedules 100
   lockpick search --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json
   lockpick search --exhaustive --persistence always          holds for all schedules within bounds
@@ -100,9 +95,6 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 			if x.Schedules < 0 || x.TimeLimit < 0 || x.Schedules == 0 && x.TimeLimit == 0 {
 				return usageError{fmt.Errorf("--schedules: give a number above 0, or a --time-limit")}
 			}
-			if x.ByCoverage && (shard != "" || out != "") {
-				return flagProblem(search.ErrShardByCoverage)
-			}
 			x.Base, x.Properties, x.Run = s, s.Properties, runnerOf(s)
 			if out != "" {
 				return exploreShard(cmd, x, shard, out)
@@ -121,7 +113,6 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
 	f.BoolVar(&all.on, "exhaustive", false, "try every schedule within small bounds, instead of drawing some")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
-	f.BoolVar(&x.ByCoverage, "by-coverage", false, "choose by coverage: mutate schedules that reached new situations, instead of drawing each")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	shardFlags(cmd, &shard, &out, "exploration")
 	flags.register(cmd, false)

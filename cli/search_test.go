@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,12 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/campaign/scenario"
-	"lockpick/search"
 )
 
 // TestExploreShrinkReplay is a search as a script sees it, from the first schedule to the
@@ -78,58 +72,6 @@ func TestExploreShrinkReplay(t *testing.T) {
 	}
 	if stdout, _, code = lockpick(t, dir, "shrink", "store/"+c.Run); code != exitViolated || !strings.Contains(stdout, "Each fault is necessary") || !strings.Contains(stdout, "lockpick replay store/") {
 		t.Errorf("what was shrunk, shrunk again: exit %d\n%s", code, stdout)
-	}
-}
-
-// TestExploreByCoverage: what a search by coverage finds is kept as it is, although no seed and number draw it, so
-// that it is replayed and shrunk as what others find.
-func TestExploreByCoverage(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"search", "--faults", "kill,partition,pause", "--by-coverage", "--collect", "--no-shrink", "--schedules", "80", "--seed", "4"}
-	stdout, stderr, code := lockpick(t, dir, append(args, "--json")...)
-	var found struct {
-		ByCoverage bool `json:"by_coverage"`
-		Situations int
-		Verdicts   []struct {
-			Bound, Rate any
-			Why         string
-		}
-		Violations []struct {
-			Schedule       int
-			Counterexample struct{ Run string }
-		}
-	}
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exitViolated {
-		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
-	}
-	if v := found.Verdicts[0]; !found.ByCoverage || found.Situations < 20 || v.Bound != nil || v.Rate != nil || !strings.Contains(v.Why, "no random sample") {
-		t.Errorf("%+v", found)
-	}
-	mutated := ""
-	for _, v := range found.Violations {
-		kept, _, err := campaign.Store{Dir: filepath.Join(dir, "store")}.Open(v.Counterexample.Run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		base := scenario.Defaults()
-		base.Seed, base.Faults = 4, []string{"kill", "partition", "pause"}
-		if drawn := search.Schedule(base, v.Schedule); !cmp.Equal(drawn.Schedule, kept.Schedule) {
-			mutated = v.Counterexample.Run
-		}
-		if _, stderr, code := lockpick(t, dir, "replay", v.Counterexample.Run, "--driver", "sim"); code != exitViolated || !strings.Contains(stderr, "byte by byte") {
-			t.Errorf("replay of schedule %d: exit %d, want %d and the same history\n%s", v.Schedule, code, exitViolated, stderr)
-		}
-	}
-	if mutated == "" {
-		t.Fatalf("every schedule that was found is drawn, so this tests nothing:\n%s", stdout)
-	}
-	if stdout, stderr, code := lockpick(t, dir, "shrink", mutated, "--time-limit", "3s"); code != exitViolated || !strings.Contains(stdout, "How it was shrunk") {
-		t.Errorf("shrink: exit %d\n%s%s", code, stdout, stderr)
-	}
-	stdout, stderr, _ = lockpick(t, dir, args...)
-	told := strings.Join(strings.Fields(stdout), " ")
-	if !strings.Contains(told, fmt.Sprintf("chosen by coverage, they reached %d distinct situations; --seed 4 --by-coverage makes the same schedules again", found.Situations)) {
-		t.Errorf("it does not say how the schedules were chosen:\n%s%s", stdout, stderr)
 	}
 }
 

@@ -78,17 +78,8 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	return t.flush(w)
 }
 
-// chosen says how the search chose the schedules, and how to repeat them.
-func chosen(x *search.ExploreResult) string {
-	if x.ByCoverage {
-		again := fmt.Sprintf("--seed %d --by-coverage makes the same schedules again", x.Seed)
-		if !x.Repeatable {
-			again = "another search makes others, because masters in memory do not repeat a run exactly"
-		}
-		return fmt.Sprintf("chosen by coverage, they reached %s; %s", plural(x.Situations, "distinct situation"), again)
-	}
-	return fmt.Sprintf("--seed %d draws the same schedules again", x.Seed)
-}
+// chosen says how to repeat the schedules.
+func chosen(x *search.ExploreResult) string { return fmt.Sprintf("--seed %d draws the same schedules again", x.Seed) }
 
 // elapsed says how long the exploration took; empty: merged shards have no duration.
 func elapsed(x *search.ExploreResult) string {
@@ -160,8 +151,6 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 	out := struct {
 		Seed        uint64                       `json:"seed"`
 		Schedules   int                          `json:"schedules"`
-		ByCoverage  bool                         `json:"by_coverage"`
-		Situations  *int                         `json:"situations"` // distinct ones; null: not by coverage
 		Interrupted bool                         `json:"interrupted"`
 		Missing     []string                     `json:"missing,omitempty"` // after a merge: the shards that are missing
 		ElapsedMS   int64                        `json:"elapsed_ms"`
@@ -176,19 +165,16 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		Coverage    search.Coverage              `json:"coverage"`
 		Violations  []violation                  `json:"violations"`
 	}{
-		Seed: x.Seed, Schedules: x.Schedules, ByCoverage: x.ByCoverage, Interrupted: x.Interrupted, Missing: x.Missing, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
+		Seed: x.Seed, Schedules: x.Schedules, Interrupted: x.Interrupted, Missing: x.Missing, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
 		Confidence: search.Confidence, Statements: x.Statements, Settled: x.Settled,
 		Verdict: x.Verdict(), Counts: x.Counts, Faults: map[string]search.FaultCount{}, Coverage: x.Coverage, Violations: []violation{},
-	}
-	if x.ByCoverage {
-		out.Situations = &x.Situations
 	}
 	for kind, b := range x.Kinds {
 		out.Faults[kind] = *b
 	}
 	for _, l := range x.Properties {
 		v := verdict{l.Name, l.Level, l.Verdict, l.Conclusive, l.Violated, nil, l.Rate, l.Lacking, l.Why}
-		if l.Verdict == checker.Holds && !x.ByCoverage {
+		if l.Verdict == checker.Holds {
 			v.Bound = &l.Bound
 		}
 		if v.Lacking == nil {

@@ -14,7 +14,7 @@ import (
 
 // explored is what users and scripts read of an exploration that found something, or
 // nothing, and was interrupted.
-func explored(t *testing.T, json, nothing, byCoverage bool) string {
+func explored(t *testing.T, json, nothing bool) string {
 	t.Helper()
 	base := scenario.Defaults()
 	rate := search.Wilson(2, 1230, 2)
@@ -34,10 +34,6 @@ func explored(t *testing.T, json, nothing, byCoverage bool) string {
 	}
 	if nothing {
 		x.Interrupted, x.Properties, x.Statements, x.Kinds, x.Coverage = true, x.Properties[1:], 1, nil, nil
-	}
-	if byCoverage {
-		x.ByCoverage, x.Repeatable, x.Situations, x.Statements = true, true, 1321, 0
-		x.Properties[0].Why = "violated in none of 1000 conclusive schedules; schedules chosen by coverage are no random sample, so this bounds no share"
 	}
 	s := base
 	s.Masters, s.Clients, s.Schedule = 3, 2, []scenario.Step{

@@ -55,7 +55,7 @@ func TestGolden(t *testing.T) {
 				}
 				return strings.ReplaceAll(b.String(), "\x1b", "ESC")
 			case "explored":
-				return explored(t, d.HasArg("json"), d.HasArg("nothing"), d.HasArg("by-coverage"))
+				return explored(t, d.HasArg("json"), d.HasArg("nothing"))
 			case "replayed":
 				var r search.ReplayResult
 				d.MaybeScanArgs(t, "attempts", &r.Attempts)

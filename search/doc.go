@@ -1,6 +1,5 @@
 // Package search looks for violations in simulated runs.
 //
-// Explore simulates many schedules of faults. It draws them at random or, by coverage, also mutates schedules
-// that reached new situations. Replay runs a scenario again, also on real masters. Below this package, reduce
-// shrinks a violation, and exhaust tries every schedule within bounds.
+// Explore simulates many schedules of faults, drawn at random. Replay runs a scenario again, also on real masters.
+// Below this package, reduce shrinks a violation, and exhaust tries every schedule within bounds.
 package search

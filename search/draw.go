@@ -87,7 +87,7 @@ func (d *generator) holds() {
 		s.Hold = hold(0, most)
 	}
 	s.LongHolds = min(d.base.LongHolds, oneOf(d, 0.2, 0.3, 0.4))
-	from, to, _ := s.HoldRange() // the scenario has been checked
+	from, to, _ := s.HoldRange()                                       // the scenario has been checked
 	mean := (from+to)/2 + time.Duration(s.LongHolds*1.15*float64(ttl)) // long ones last 0.8 to 1.5 TTL
 	s.TimeLimit = max(time.Second, ttl+d.upTo(ttl), time.Duration(10+d.random.IntN(3))*mean).Round(time.Millisecond)
 }

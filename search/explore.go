@@ -25,7 +25,6 @@ type ExploreOptions struct {
 	Collect    bool              // find all distinct violations, instead of ending when each of Properties is violated
 	Shard      Shard             // the part of the schedules to try; zero: all. A shard implies Collect
 	Resume     *Share            // an earlier result of the shard, to continue from; nil: none
-	ByCoverage bool              // mutate schedules that reached new situations, instead of drawing each; not with a shard
 
 	Run Runner // runs a schedule; nil: the simulator
 
@@ -62,20 +61,13 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}
 	e.Base.Properties = e.Properties // some properties are judged only if they are named
-	if err := e.checkByCoverage(); err != nil {
-		return nil, err
-	}
 	if !e.Shard.Whole() {
 		e.Collect = true // otherwise the shards together would not be the whole
 	}
 	began := time.Now()
 	search := &exploration{e: e, outer: ctx, asked: requestsFor(e.Properties), pending: map[int]*trial{}, total: newExploreResult(&e)}
-	search.changed = sync.NewCond(&search.mu)
 	if e.Schedules > 0 {
 		search.of = e.Shard.schedules(e.Schedules)
-	}
-	if e.ByCoverage {
-		search.guide = newGuide(e.Base)
 	}
 	if e.Resume != nil {
 		if err := search.total.add(e.Resume); err != nil {
@@ -89,7 +81,6 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 		running, stop = context.WithTimeout(running, e.TimeLimit)
 		defer stop()
 	}
-	defer context.AfterFunc(running, search.wake)()
 	var workers sync.WaitGroup
 	for range e.Workers {
 		workers.Go(func() { search.work(running) })
@@ -105,9 +96,6 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	total := search.total
 	total.Elapsed = time.Since(began)
 	total.Interrupted = ctx.Err() != nil
-	if search.guide != nil {
-		total.Situations = search.guide.reached()
-	}
 	total.conclude(e)
 	total.OutOfTime = !total.Interrupted && running.Err() != nil && total.Schedules != search.of && !total.Settled
 	return total, search.err
@@ -120,7 +108,6 @@ type trial struct {
 	result   *judge.Result
 	faults   []*history.Fault
 	coverage Coverage
-	reached  reached          // only in an exploration by coverage
 	history  *history.History // nil: the simulator can repeat it
 }
 
@@ -138,8 +125,6 @@ type exploration struct {
 	pending map[int]*trial // done schedules that wait for lower ones
 	total   *ExploreResult
 	err     error
-	guide   *guide     // chooses the schedules by coverage; nil: every schedule is drawn
-	changed *sync.Cond // signals that folded grew or the exploration ends
 }
 
 // work tries one schedule after the other.
@@ -164,28 +149,12 @@ func (s *exploration) work(ctx context.Context) {
 func (s *exploration) take(ctx context.Context) (int, scenario.Scenario, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for {
-		if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
-			return 0, scenario.Scenario{}, false
-		}
-		if s.guide == nil || s.guide.ready(s.next, s.folded) {
-			break
-		}
-		s.changed.Wait()
+	if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
+		return 0, scenario.Scenario{}, false
 	}
 	i := s.next
 	s.next++
-	if s.guide != nil {
-		return i, s.guide.schedule(i), true
-	}
 	return i, Schedule(s.e.Base, s.e.Shard.number(i)), true
-}
-
-// wake wakes the waiting workers, so that they notice the end of the exploration.
-func (s *exploration) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changed.Broadcast()
 }
 
 // done adds a schedule to the total, in the order of the numbers, so that the total does not depend on which
@@ -193,7 +162,6 @@ func (s *exploration) wake() {
 func (s *exploration) done(i int, t *trial, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.changed.Broadcast()
 	if err != nil {
 		s.err = errors.Join(s.err, err)
 		return
@@ -209,9 +177,6 @@ func (s *exploration) done(i int, t *trial, err error) {
 			break
 		}
 		s.total.fold(s.pending[s.folded])
-		if s.guide != nil {
-			s.guide.learn(s.pending[s.folded].reached)
-		}
 		delete(s.pending, s.folded)
 		s.folded++
 	}
@@ -248,11 +213,7 @@ func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, sc
 		return nil, &judge.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
 	}
 	t := &trial{number: i, scenario: scenario, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
-	strikes := Strikes(h)
-	t.coverage.add(strikes)
-	if e.ByCoverage {
-		t.reached = reached{explicit(h, scenario), situations(h, strikes)}
-	}
+	t.coverage.add(Strikes(h))
 	if run != nil && t.whole() {
 		t.history = h
 	}

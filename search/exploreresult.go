@@ -24,11 +24,8 @@ type ExploreResult struct {
 	Elapsed   time.Duration
 	Interrupted,
 	OutOfTime bool
-	ByCoverage bool     // the schedules were chosen by coverage, so they are no random sample
-	Repeatable bool     // the same options give the same schedules; false: they depend on histories of a Runner
-	Situations int      // distinct situations that the schedules reached; only by coverage
-	Missing    []string // what is missing of merged shards
-	Settled    bool     // the search ended early, because everything that was asked for is violated
+	Missing []string // what is missing of merged shards
+	Settled bool     // the search ended early, because everything that was asked for is violated
 
 	Counts     judge.Counts           // of all schedules together
 	Kinds      map[string]*FaultCount // by kind of fault
@@ -95,8 +92,8 @@ type PropertyCount struct {
 	Why        string
 	First      int            // the first schedule that violates it; -1: none
 	Lacking    map[string]int // number of schedules that prove nothing, by the reason
-	Bound      float64        // if it holds: at most this share of schedules violates it, at Confidence; 0: by coverage
-	Rate       *Interval      // the share of schedules that violate it; nil: none does, Settled, or by coverage
+	Bound      float64        // if it holds: at most this share of schedules violates it, at Confidence
+	Rate       *Interval      // the share of schedules that violate it; nil: none does, or Settled
 }
 
 // Found is a violation that an exploration found.
@@ -136,7 +133,7 @@ func (x *ExploreResult) Verdict() checker.Verdict {
 // newExploreResult returns the result of an exploration that has tried nothing yet.
 func newExploreResult(e *ExploreOptions) *ExploreResult {
 	x := &ExploreResult{
-		Seed: e.Base.Seed, ByCoverage: e.ByCoverage, Repeatable: !e.ByCoverage || e.Run == nil, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
+		Seed: e.Base.Seed, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
 		collect: e.Collect, asked: requestsFor(e.Properties),
 	}
 	for _, p := range checker.PropertiesOf(e.Properties) {
@@ -291,7 +288,7 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 		default:
 			l.Verdict = checker.Holds
 		}
-		if !x.ByCoverage && (l.Verdict == checker.Holds || !x.Settled) {
+		if l.Verdict == checker.Holds || !x.Settled {
 			x.Statements++
 		}
 	}
@@ -303,8 +300,6 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 // quantify sets the bound or the rate of violations, and the text that explains the verdict.
 func (l *PropertyCount) quantify(x *ExploreResult) {
 	switch {
-	case l.Verdict == checker.Holds && x.ByCoverage:
-		l.Why = fmt.Sprintf("%s%s; schedules chosen by coverage are no random sample, so this bounds no share", l.never(), l.others(x))
 	case l.Verdict == checker.Holds:
 		l.Bound = Bound(l.Conclusive, x.Statements)
 		l.Why = fmt.Sprintf("%s%s; with 95 %% confidence in at most %s of those drawn from this scenario",
@@ -315,9 +310,6 @@ func (l *PropertyCount) quantify(x *ExploreResult) {
 			l.Why = fmt.Sprintf("violated in %d of %s, first by schedule %d; the search ended early, so how often is not known (--collect goes on)",
 				l.Violated, conclusive(l.Conclusive), l.First)
 		}
-	case l.Verdict == checker.Violated && x.ByCoverage:
-		l.Why = fmt.Sprintf("violated in %d of %s%s, first by schedule %d; schedules chosen by coverage are no random sample, so this measures no share",
-			l.Violated, conclusive(l.Conclusive), l.others(x), l.First)
 	case l.Verdict == checker.Violated:
 		rate := Wilson(l.Violated, l.Conclusive, x.Statements)
 		l.Rate = &rate

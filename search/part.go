@@ -72,12 +72,8 @@ type ShareFound struct {
 // ErrParts reports that parts cannot be merged, or that a file is not a part.
 var ErrParts = errors.New("these parts do not belong together")
 
-// NewPart returns an empty part of an exploration: no shard has tried anything. It fails with
-// ErrShardByCoverage if the exploration is by coverage.
+// NewPart returns an empty part of an exploration: no shard has tried anything.
 func NewPart(e ExploreOptions) (*Part, error) {
-	if e.ByCoverage {
-		return nil, ErrShardByCoverage
-	}
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}

@@ -29,16 +29,6 @@ func ExplicitSchedule(h *history.History, s scenario.Scenario) []scenario.Step {
 	return steps
 }
 
-// explicit returns the scenario with the faults that a nemesis chose in its run as an explicit schedule. A
-// scenario that already has a schedule is unchanged.
-func explicit(h *history.History, s scenario.Scenario) scenario.Scenario {
-	if len(s.Schedule) == 0 {
-		s.Schedule = ExplicitSchedule(h, s)
-		s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
-	}
-	return s
-}
-
 // StepOf returns the step of a schedule that repeats a recorded fault.
 func StepOf(f *history.Fault, h *history.History, s scenario.Scenario) scenario.Step {
 	step := scenario.Step{

@@ -3,8 +3,11 @@
 package reports
 
 import (
+	"fmt"
 	"io"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // TestAuditPageInBrowser opens the page, filters it and opens a situation.
@@ -32,4 +35,24 @@ func TestAuditPageInBrowser(t *testing.T) {
 	}
 	b.picture("audit")
 	b.quiet()
+}
+
+// TestPrintedAudit: a card of sixty situations, half of them broken, is printed on ten pages at most.
+func TestPrintedAudit(t *testing.T) {
+	c := card()
+	few := c.Rows
+	c.Rows = nil
+	for i := range 60 {
+		s := few[i%len(few)]
+		s.ID = fmt.Sprint(s.ID, "-", i)
+		c.Rows = append(c.Rows, s)
+	}
+	b := openPage(t, browser(t), func(w io.Writer) error { return AuditPage(w, ".", c) }, 1300, 900, false)
+	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(pdfPage.FindAll(pdf, -1)); n < 2 || n > 10 {
+		t.Errorf("it takes %d pages", n)
+	}
 }

@@ -16,24 +16,21 @@ import (
 // TestPicturesOfTheDocs: the pictures in docs/pictures are what show draws of these runs today. After a change that is
 // meant, look at the new ones: go test ./reports -run TestPicturesOfTheDocs -rewrite.
 func TestPicturesOfTheDocs(t *testing.T) {
-	for name, c := range map[string]struct {
-		flags  string
-		change func(*scenario.Scenario)
-	}{
-		"kill":         {"--faults kill,partition --seed 2 --time-limit 20s", func(s *scenario.Scenario) { s.Faults, s.Seed = []string{"kill", "partition"}, 2 }},
-		"client-pause": {"--faults client-pause --fencing --time-limit 20s", func(s *scenario.Scenario) { s.Faults, s.Fencing = []string{"client-pause"}, true }},
-		"extension": {"--lock redlock-extend-lies --persistence always --faults partition,pause --extend 1 --time-limit 20s", func(s *scenario.Scenario) {
+	for name, change := range map[string]func(*scenario.Scenario){
+		"kill":         func(s *scenario.Scenario) { s.Faults, s.Seed = []string{"kill", "partition"}, 2 },
+		"client-pause": func(s *scenario.Scenario) { s.Faults, s.Fencing = []string{"client-pause"}, true },
+		"extension": func(s *scenario.Scenario) {
 			s.Lock, s.Persistence, s.Faults, s.Extend = "redlock-extend-lies", "always", []string{"partition", "pause"}, 1
-		}},
-		"failover": {"--lock single --masters 1 --faults failover --time-limit 20s", func(s *scenario.Scenario) { s.Lock, s.Masters, s.Faults = "single", 1, []string{"failover"} }},
-		"availability": {"--lock setnx --faults client-kill --property DF --time-limit 20s", func(s *scenario.Scenario) {
+		},
+		"failover": func(s *scenario.Scenario) { s.Lock, s.Masters, s.Faults = "single", 1, []string{"failover"} },
+		"availability": func(s *scenario.Scenario) {
 			s.Lock, s.Faults, s.Properties = "setnx", []string{"client-kill"}, []string{"DF"}
-		}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scenario.Defaults()
 			s.Driver, s.Seed, s.Nemesis, s.TimeLimit, s.Name = scenario.Sim, 1, scenario.Guided, 20*time.Second, name
-			c.change(&s)
+			change(&s)
 			h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -46,7 +43,7 @@ func TestPicturesOfTheDocs(t *testing.T) {
 			if x.Violation == nil {
 				t.Fatal("nothing is violated")
 			}
-			r.Command = "lockpick run --driver sim " + c.flags
+			r.Command = s.Command()
 			got := []byte(exportAs(t, x, "card"))
 			path := filepath.Join("..", "docs", "pictures", name+".card.svg")
 			if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {

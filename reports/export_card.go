@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
@@ -27,7 +28,7 @@ const (
 )
 
 // serviceLane names the lifeline of all masters together.
-const serviceLane = "lock service"
+const serviceLane = "masters"
 
 // cardStyle has the colours of a card, which has no style sheet but its own.
 const cardStyle = `text{font-family:system-ui,sans-serif;fill:#1d2430}.number{fill:#e6e9ef}text.number{fill:#4b5361;font-weight:650}.proof{fill:#b3261e}text.proof{fill:#fff}` +
@@ -65,8 +66,10 @@ func drawCard(x *Export) []byte {
 	}
 	out.WriteString(cardLifelines(v, x.History.Header.Quorum))
 	line(cardHeight-30, 16, "400", "#4b5361", cut(cardRun(x), cardCommand))
-	if command := cardCommandOf(x.Result.Command); command != "" {
-		fmt.Fprintf(&out, `<text x="%d" y="%d" font-size="16" style="font-family:ui-monospace,monospace">$ %s</text>`+"\n", cardMargin, cardHeight-58, svgEscape(cut(printable(command), cardCommand)))
+	command := wrap(printable("$ "+cardCommandOf(x)), cardCommand)
+	command = command[:min(2, len(command))]
+	for i, text := range command {
+		fmt.Fprintf(&out, `<text x="%d" y="%d" font-size="16" style="font-family:ui-monospace,monospace">%s</text>`+"\n", cardMargin, cardHeight-58-20*(len(command)-1-i), svgEscape(text))
 	}
 	out.WriteString("</svg>\n")
 	return out.Bytes()
@@ -81,9 +84,16 @@ func cardRun(x *Export) string {
 	return strings.Join(said[:min(len(said), 8)], " · ")
 }
 
-// cardCommandOf returns a command without the folders of this machine.
-func cardCommandOf(command string) string {
-	words := strings.Fields(command)
+// cardCommandOf returns the command that runs the scenario, by its flags if these fit, and otherwise by its file without
+// the folders of this machine.
+func cardCommandOf(x *Export) string {
+	if s, err := scenario.Parse([]byte(x.History.Header.Scenario)); err == nil {
+		s.Driver = x.History.Header.Driver
+		if command := s.Command(); command != "" && len(command) < 2*cardCommand-10 {
+			return command
+		}
+	}
+	words := strings.Fields(x.Result.Command)
 	for i, w := range words {
 		words[i] = filepath.Base(w)
 	}

@@ -67,7 +67,7 @@ var Rules = []Rule{
 	{"even-masters", Warning, "The lock asks an even number of masters: it survives no more failures than with one fewer, and votes can split evenly.",
 		"3 or 5 masters", "21", "six-masters", "lockpick claims --only 21", []string{"AV"}, true},
 	{"less-than-quorum", Error, "The lock was held although fewer than a majority of the masters granted it.",
-		"count the majority over all masters, not those that answer", "b1", "reachable-quorum", "lockpick run --lock redlock-reachable-quorum --driver sim --faults partition", exclusion, false},
+		"count the majority over all masters, not those that answer", "b1", "reachable-quorum", "lockpick run --lock redlock-reachable-quorum --driver sim --faults partition --time-limit 60s", exclusion, false},
 }
 
 // RuleByID returns the rule with an ID. ok is false if there is none.

@@ -32,8 +32,9 @@ func enqueue(key, token, waiter string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: FairSet, keys: []string{key, key + ":queue", key + ":turn"}, args: []any{token, ttl.Milliseconds(), waiter, patience.Milliseconds()}, ttl: ttl}}
 }
 
-// leaveQueue removes a waiter from the queue, even if the caller's context has ended.
-func (l *textbook) leaveQueue(ctx context.Context, key, waiter string) {
+// leaveQueue removes a waiter from the queue, even if the caller's context has ended. It does that in the conversation of
+// the last attempt, so that it does not overtake the command that puts the waiter into the queue.
+func (l *textbook) leaveQueue(ctx context.Context, talk protocol.Conversation, key, waiter string) {
 	cmds := []command{{kind: leaveQueue, script: FairLeave, keys: []string{key + ":queue"}, args: []any{waiter}}}
-	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.env.Hooks.Vote), key, waiter, cmds, nil, l.answered)
+	_, _ = l.carryOut(context.WithoutCancel(ctx), talk, key, waiter, cmds, nil, l.answered)
 }

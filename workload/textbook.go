@@ -96,7 +96,8 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 		if !l.mutations.once {
 			token = l.token()
 		}
-		lease, err := l.attempt(ctx, key, token, waiter, start)
+		talk := l.masters.Begin(l.env.Hooks.Vote)
+		lease, err := l.attempt(ctx, talk, key, token, waiter, start)
 		if err == nil {
 			return lease.shown(), nil
 		}
@@ -110,7 +111,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 			_ = l.env.Runtime.Sleep(ctx, l.delay())
 		}
 		if ctx.Err() != nil && l.mutations.fair {
-			l.leaveQueue(ctx, key, waiter)
+			l.leaveQueue(ctx, talk, key, waiter)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
@@ -132,9 +133,8 @@ func (l *textbook) prepare(ctx context.Context) {
 }
 
 // attempt performs steps 2 to 5.
-func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start time.Time) (*textbookLease, error) {
+func (l *textbook) attempt(ctx context.Context, talk protocol.Conversation, key, token, waiter string, start time.Time) (*textbookLease, error) {
 	// Step 2: send the same key and token to all masters.
-	talk := l.masters.Begin(l.env.Hooks.Vote)
 	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token, waiter), nil, l.enough)
 	if err != nil {
 		return nil, err

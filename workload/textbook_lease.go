@@ -185,7 +185,7 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 
 // acquireAgain extends a lease by an attempt to acquire with the same token.
 func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error {
-	again, err := x.lock.attempt(ctx, x.key, x.token, x.token, start)
+	again, err := x.lock.attempt(ctx, x.lock.masters.Begin(x.lock.env.Hooks.Vote), x.key, x.token, x.token, start)
 	if err != nil {
 		return err
 	}

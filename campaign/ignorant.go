@@ -65,6 +65,9 @@ func (c *campaign) ignorant(but string) *scenario.Problem {
 	if c.world != nil {
 		says += fmt.Sprintf("A lock for the driver %s sends through Env.Masters and waits through Env.Runtime; one that connects by itself is registered as such (locktest.Kind), and runs with the drivers %s, %s and %s", scenario.Sim, scenario.Virtual, scenario.Process, scenario.Docker)
 	} else {
+		if d, ok := c.masters.(interface{ Dials() int64 }); ok && d.Dials() == 0 {
+			says += "It opened no connection through Env.Dial. "
+		}
 		says += "It must connect to Env.Addrs, and through Env.Dial"
 	}
 	return &scenario.Problem{Field: "lock", Says: says}

@@ -19,8 +19,8 @@ import (
 // property that the lock violates where a lock can be safe: the message names the situations, explains the
 // violation, and names the stored run. It logs violations that are inherent, because an assumption is broken, and
 // findings that are inconclusive. It uses the options Masters(1) (the lock lives on one master), Properties
-// (levels or properties; default: all), Schedules (the most for each case), For (default: no limit), Seed and
-// RealRedis. With -short each case has one schedule.
+// (levels or properties; default: all), Schedules (the most for each case), For (default: no limit), Seed, Fencing and
+// RealRedis, and takes no others. With -short each case has one schedule.
 func Audit(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	t.Helper()
 	store, err := os.MkdirTemp("", "lockpick-audit-")
@@ -43,7 +43,10 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	for _, o := range options {
 		o(&given)
 	}
-	c := prepare(t, make, append(slices.Clone(options), Properties("L2")))
+	if given.base.Masters > 1 {
+		t.Fatalf("locktest: Audit tries several numbers of masters: Masters(1) says that the lock lives on one")
+	}
+	c := prepare(t, "Audit", usedByAudit, make, append(slices.Clone(options), Properties("L2")))
 	r := &runner{t: t, real: c.real}
 	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, Only: given.only, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
 	if c.real {

@@ -27,7 +27,7 @@ import (
 // earlier runs of the test, and does not explore if one of them fails again.
 func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	t.Helper()
-	c := prepare(t, make, options)
+	c := prepare(t, "Explore", nil, make, options)
 	r := &runner{t: t, real: c.real}
 	if r.replayKept(c) {
 		return
@@ -62,10 +62,10 @@ func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 }
 
 // Run runs one scenario, from a file such as those of testdata/lockpick, and fails the test if the run
-// violates a property. It uses no option but RealRedis.
+// violates a property. It takes no options but RealRedis and Fencing.
 func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
-	c := prepare(t, make, options)
+	c := prepare(t, "Run", usedByRun, make, options)
 	s := load(t, c, file)
 	r := &runner{t: t, real: c.real}
 	h, err := r.run(t.Context(), s.WithRequirements())
@@ -84,10 +84,11 @@ func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Opt
 
 // Replay runs a scenario that has failed until it fails again, and then fails the test. The number of runs
 // depends on the scenario's rate of failure (10 to 400 in memory, 10 on real masters). Explore replays all
-// scenarios of its test in testdata/lockpick by itself. Replay uses no option but RealRedis.
+// scenarios of its test in testdata/lockpick by itself. Replay takes no options but
+// RealRedis and Fencing.
 func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
-	c := prepare(t, make, options)
+	c := prepare(t, "Replay", usedByRun, make, options)
 	r := &runner{t: t, real: c.real}
 	if !r.replay(load(t, c, file), file) {
 		t.Logf("%s does not fail any more", file)
@@ -96,7 +97,7 @@ func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...
 }
 
 // prepare applies the options and flags, and registers the lock for scenarios.
-func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *config {
+func prepare(t testing.TB, function string, used []string, make func(Env) (Lock, error), options []Option) *config {
 	t.Helper()
 	c := &config{base: scenario.Defaults(), schedules: 500, time: time.Minute}
 	if testing.Short() {
@@ -108,6 +109,10 @@ func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *conf
 	for _, o := range options {
 		o(c)
 	}
+	if err := c.ignored(function, used); err != nil {
+		t.Fatalf("locktest: %v", err)
+	}
+	c.base.Fencing = c.fencing
 	if *flagSchedules > 0 {
 		c.schedules, c.time = *flagSchedules, 0
 	}
@@ -120,7 +125,7 @@ func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *conf
 	if c.real {
 		realRedis(t)
 	}
-	if err := register(c.base.Lock, make); err != nil {
+	if err := register(c.base.Lock, c.fencing, make); err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
 	if err := c.base.Check(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"lockpick/campaign/bubble"
@@ -25,10 +24,10 @@ const (
 // Fuzz lets Go's fuzzer choose the schedules (go test -fuzz): it mutates them, and continues with those that
 // reach new code of the lock and its client library. Each input stands for one schedule of faults. The fuzzer
 // stores an input that fails, and go test without -fuzz runs it up to 10 times, because two runs of a
-// schedule differ. The options Schedules, For and RealRedis have no effect.
+// schedule differ. It does not take the options Schedules, For and RealRedis.
 func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 	f.Helper()
-	c := prepare(f, make, append(slices.Clone(options), func(c *config) { c.real = false }))
+	c := prepare(f, "Fuzz", usedByFuzz, make, options)
 	given := map[string]bool{}
 	random := rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(zeros[:24:24], c.base.Seed)))
 	for range seedSchedules {

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,9 +32,11 @@ func (f LockFunc) Acquire(ctx context.Context, key string) (*Lease, error) { ret
 // Lease is a granted lock.
 type Lease struct {
 	// Until is the end of the lease's validity on the holder's clock. If it is zero, the lease is valid until
-	// Lost ends. If Lost is nil, too, it is valid for a TTL less a twentieth after Acquire returned: the
-	// assumption of a user whose lock states no end.
+	// Lost ends. If Lost is nil, too, the lock promises no time, and the lease is taken to be valid for a TTL, less a
+	// twentieth, from when the command was sent that was granted.
 	Until time.Time
+	// Fence is the fencing token: a later lease has a higher one. It counts only with the option Fencing.
+	Fence int64
 	// Token distinguishes leases in the explanation of a failure. It may be empty.
 	Token string
 	// Release releases the lock.
@@ -78,7 +81,7 @@ func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 		Name: name, Summary: summary, Connects: true,
 		New: func(s workload.Env) (workload.Lock, error) {
 			env := Env{Client: s.Client, Addrs: s.Addrs, TTL: s.TTL, opened: &[]io.Closer{}}
-			a := &adapted{site: s, opened: env.opened, told: map[string]bool{}}
+			a := &adapted{site: s, opened: env.opened}
 			a.halt = halt{decided: s.Hooks.Decided, quorum: len(s.Addrs)/2 + 1}
 			env.Dial = a.dial
 			if s.Observe != nil { // before the lock opens its first connection
@@ -105,12 +108,11 @@ type adapted struct {
 	leases int
 	halt   halt
 
-	mu    sync.Mutex
-	token string          // token of the latest vote that granted the client a key
-	told  map[string]bool // tokens that name has returned
-	conns []net.Conn
-	dead  bool // the client has crashed
-	close sync.Once
+	mu       sync.Mutex
+	attempts workload.Attempts
+	conns    []net.Conn
+	dead     bool // the client has crashed
+	close    sync.Once
 }
 
 // dial connects. In memory, the nemesis can stop the client at the connection.
@@ -156,11 +158,9 @@ func (a *adapted) Kill() {
 
 // observed records a vote on a link, with the time at which the reply was there.
 func (a *adapted) observed(op history.Op, at time.Time) {
-	if op.Value.Yes && op.Value.Command == history.CommandSet {
-		a.mu.Lock()
-		a.token = op.Value.Token
-		a.mu.Unlock()
-	}
+	a.mu.Lock()
+	a.attempts.Saw(op, at)
+	a.mu.Unlock()
 	op.Value.Client = a.site.Client
 	a.site.Record(op, time.Since(at))
 	if a.site.Dial != nil {
@@ -168,51 +168,70 @@ func (a *adapted) observed(op history.Op, at time.Time) {
 	}
 }
 
-// name returns the token of a lease whose lock states none: the value that the client wrote last, unless an
-// earlier lease has that token.
-func (a *adapted) name() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.token == "" || a.told[a.token] {
-		return fmt.Sprintf("%s-%d", a.site.Client, a.leases)
-	}
-	a.told[a.token] = true
-	return a.token
-}
-
 func (a *adapted) Acquire(ctx context.Context, key string) (workload.Lease, error) {
 	a.halt.acquiring(key)
-	l, err := a.lock.Acquire(ctx, key)
+	began := a.site.Runtime.Now()
+	within, over := context.WithCancelCause(ctx)
+	defer over(errReturned)
+	call := &calling{Context: within}
+	l, err := a.lock.Acquire(call, key)
 	a.halt.pass()
 	if err != nil {
 		return nil, err
 	}
 	if l == nil || l.Release == nil {
-		return nil, errors.New("the lock returned neither an error nor a lease with a Release")
+		return nil, a.refuse("Acquire returned neither an error nor a lease with a Release")
 	}
+	over(errReturned)
+	if l.Lost != nil && binds(l.Lost) {
+		return nil, a.refuse("Lease.Lost ends with the context of Acquire, which ends when Acquire has returned: derive it from context.Background(), or with context.WithoutCancel")
+	}
+	lease := &lease{a: a, of: l, call: call, token: l.Token}
 	a.leases++
-	lease := &lease{a: a, of: l, until: a.end(l.Until, l.Lost), token: l.Token}
-	if lease.token == "" {
-		if a.site.Settle != nil {
-			a.site.Settle()
-		}
-		lease.token = a.name()
+	if (lease.token == "" || l.Until.IsZero()) && a.site.Settle != nil {
+		a.site.Settle()
 	}
+	if lease.token == "" {
+		lease.token = a.name(began)
+	}
+	lease.until = a.end(l, l.Until, lease.token, began)
 	if l.Lost != nil && a.site.Lost != nil {
 		lease.untold = context.AfterFunc(l.Lost, func() { a.site.Lost(key, lease.token, context.Cause(l.Lost), a.site.Runtime.Now()) })
 	}
 	return lease, nil
 }
 
-// end returns the end of a lease's validity.
-func (a *adapted) end(until time.Time, lost context.Context) time.Time {
-	switch {
-	case until.IsZero() && lost != nil:
-		return a.site.Runtime.Now().Add(history.Endless)
-	case until.IsZero():
-		return a.site.Runtime.Now().Add(a.site.TTL - a.site.TTL/20)
+// refuse ends the run, since the lock does not do what a Lock has to, and returns that as an error.
+func (a *adapted) refuse(says string) error {
+	if a.site.Refuse != nil {
+		a.site.Refuse(says)
 	}
-	return until
+	return errors.New(says)
+}
+
+// name returns the token of a lease whose lock states none: the token of the command that was granted last since the
+// acquire began, unless an earlier lease has it.
+func (a *adapted) name(began time.Time) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return cmp.Or(a.attempts.Token(began), fmt.Sprintf("%s-%d", a.site.Client, a.leases))
+}
+
+// end returns the end of the validity of a lease that an acquire or an extension granted, which began at a time.
+func (a *adapted) end(l *Lease, until time.Time, token string, began time.Time) time.Time {
+	switch {
+	case !until.IsZero():
+		return until
+	case l.Lost != nil:
+		return a.site.Runtime.Now().Add(history.Endless)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	sent := a.attempts.Began(token, began)
+	if sent.Equal(began) { // the masters store another token
+		sent = a.attempts.Began(a.attempts.Latest(began), began)
+	}
+	return sent.Add(a.site.TTL - a.site.TTL/20)
 }
 
 // Close closes the lock and the clients that it got from Env, once.
@@ -235,6 +254,7 @@ func (a *adapted) Close() error {
 type lease struct {
 	a      *adapted
 	of     *Lease
+	call   *calling // of the acquire; it is over
 	until  time.Time
 	token  string
 	untold func() bool // stops the callback that reports the loss; may be nil
@@ -244,7 +264,13 @@ var errNoExtend = errors.New("the lock does not extend leases")
 
 func (l *lease) Token() string    { return l.token }
 func (l *lease) Until() time.Time { return l.until }
-func (l *lease) Fence() int64     { return 0 }
+
+func (l *lease) Fence() int64 {
+	if !l.a.site.Fencing {
+		return 0
+	}
+	return l.of.Fence
+}
 
 func (l *lease) Context() context.Context {
 	if l.of.Lost != nil {
@@ -257,12 +283,19 @@ func (l *lease) Extend(ctx context.Context) (workload.Lease, error) {
 	if l.of.Extend == nil {
 		return nil, errNoExtend
 	}
-	until, err := l.of.Extend(ctx)
-	if err != nil {
+	began := l.a.site.Runtime.Now()
+	var until time.Time
+	if err := l.under(ctx, func() (err error) {
+		until, err = l.of.Extend(ctx)
+		return err
+	}); err != nil {
 		return nil, err
 	}
+	if until.IsZero() && l.a.site.Settle != nil {
+		l.a.site.Settle()
+	}
 	longer := *l
-	longer.until = l.a.end(until, l.of.Lost)
+	longer.until = l.a.end(l.of, until, l.token, began)
 	return &longer, nil
 }
 
@@ -270,5 +303,14 @@ func (l *lease) Release(ctx context.Context) error {
 	if l.untold != nil {
 		l.untold()
 	}
-	return l.of.Release(ctx)
+	return l.under(ctx, func() error { return l.of.Release(ctx) })
+}
+
+// under makes a call of the lease, and refuses a lock whose call fails because it uses the context of the acquire.
+func (l *lease) under(ctx context.Context, f func() error) error {
+	bound, err := l.call.during(ctx, f)
+	if bound {
+		return l.a.refuse("Release or Extend uses the context of Acquire, which ends when Acquire has returned: use the one that it is given")
+	}
+	return err
 }

@@ -50,7 +50,7 @@ func TestASimpleLockHoldsOverAMasterThatRemembers(t *testing.T) {
 // violates mutual exclusion; nil: none does.
 func found(t *testing.T, make func(Env) (Lock, error), options ...Option) *judge.Result {
 	t.Helper()
-	c := prepare(t, make, options)
+	c := prepare(t, "Explore", nil, make, options)
 	r := &runner{t: t}
 	s := c.base
 	s.TimeLimit = 10 * time.Second
@@ -83,7 +83,7 @@ func TestASimpleLockIsConvictedOverAMasterThatForgets(t *testing.T) {
 }
 
 func TestAnErrorOfTheLockIsTold(t *testing.T) {
-	c := prepare(t, func(Env) (Lock, error) {
+	c := prepare(t, "Explore", nil, func(Env) (Lock, error) {
 		other := redis.NewClient(&redis.Options{Addr: "10.9.9.9:6379", Dialer: nil, MaxRetries: -1})
 		defer other.Close()
 		return nil, errors.New("no master at 10.9.9.9")
@@ -96,7 +96,7 @@ func TestAnErrorOfTheLockIsTold(t *testing.T) {
 // TestAClientIsStoppedAtItsQuorum: a client that was stopped when the votes had decided does not send
 // or get anything, and is not granted the lock, before it goes on.
 func TestAClientIsStoppedAtItsQuorum(t *testing.T) {
-	c := prepare(t, simple, []Option{Masters(1), Clients(2), Faults("client-pause")})
+	c := prepare(t, "Explore", nil, simple, []Option{Masters(1), Clients(2), Faults("client-pause")})
 	s := c.base
 	s.TimeLimit = 8 * time.Second
 	s.Schedule = []scenario.Step{{Fault: "client-pause", Clients: []string{"c1"}, Point: "after-quorum", For: 3 * time.Second}}
@@ -124,7 +124,7 @@ func TestAClientIsStoppedAtItsQuorum(t *testing.T) {
 }
 
 func TestGoroutinesThatALockLeavesBehindAreReported(t *testing.T) {
-	c := prepare(t, func(env Env) (Lock, error) {
+	c := prepare(t, "Explore", nil, func(env Env) (Lock, error) {
 		go func() { select {} }()
 		return simple(env)
 	}, []Option{Masters(1)})
@@ -139,7 +139,7 @@ func TestGoroutinesThatALockLeavesBehindAreReported(t *testing.T) {
 }
 
 func TestSchedulesRunBesideEachOther(t *testing.T) {
-	c := prepare(t, simple, []Option{Masters(1)})
+	c := prepare(t, "Explore", nil, simple, []Option{Masters(1)})
 	c.base.TimeLimit = 2 * time.Second
 	r := &runner{t: t}
 	var all sync.WaitGroup
@@ -159,7 +159,7 @@ func TestSchedulesRunBesideEachOther(t *testing.T) {
 // votes in its story are those that its connections carried.
 func TestOnRealRedis(t *testing.T) {
 	realRedis(t)
-	c := prepare(t, simple, []Option{RealRedis(), Masters(1), Persistence("none"), Faults("kill"), TTL(time.Second)})
+	c := prepare(t, "Explore", nil, simple, []Option{RealRedis(), Masters(1), Persistence("none"), Faults("kill"), TTL(time.Second)})
 	r := &runner{t: t, real: true}
 	found, err := search.Explore(t.Context(), search.ExploreOptions{Base: c.base, TimeLimit: 2 * time.Minute, Schedules: 100, Workers: 1, Properties: c.base.Properties, Run: r.run})
 	if err != nil {

@@ -2,6 +2,9 @@ package locktest
 
 import (
 	"flag"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"lockpick/campaign/scenario"
@@ -19,7 +22,34 @@ type config struct {
 	schedules int
 	time      time.Duration
 	real      bool
+	fencing   bool
 	only      []string // ids of an audit's situations; empty: all
+	given     []string // names of the options
+}
+
+// These are the options that a function uses; nil: all of them.
+var (
+	usedByRun   = []string{"RealRedis", "Fencing"} // the scenario says the rest
+	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing"}
+	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing"}
+)
+
+// ignored returns an error that names an option that the function does not use; nil: it uses all that are given.
+func (c *config) ignored(function string, used []string) error {
+	for _, name := range c.given {
+		if used != nil && !slices.Contains(used, name) {
+			return fmt.Errorf("%s does not use the option %s, only %s", function, name, strings.Join(used, ", "))
+		}
+	}
+	return nil
+}
+
+// named returns an option with its name.
+func named(name string, set func(*config)) Option {
+	return func(c *config) {
+		c.given = append(c.given, name)
+		set(c)
+	}
 }
 
 // Option changes how a lock is tested.
@@ -28,45 +58,77 @@ type Option func(*config)
 // Faults sets the kinds of fault, such as "kill", "pause", "partition", "slow", "reset",
 // "powercut", "clock" and "client-pause"; docs/scenarios.md lists them. Default: kill, partition
 // and pause.
-func Faults(kinds ...string) Option { return func(c *config) { c.base.Faults = kinds } }
+func Faults(kinds ...string) Option {
+	return named("Faults", func(c *config) { c.base.Faults = kinds })
+}
 
 // Persistence sets how masters store their keys: none (a restart loses them), rdb, everysec or always.
 // Default: always.
-func Persistence(p string) Option { return func(c *config) { c.base.Persistence = p } }
+func Persistence(p string) Option {
+	return named("Persistence", func(c *config) { c.base.Persistence = p })
+}
 
 // Masters sets the number of masters. Default: 5.
-func Masters(n int) Option { return func(c *config) { c.base.Masters = n } }
+func Masters(n int) Option {
+	return named("Masters", func(c *config) { c.base.Masters = n })
+}
 
 // Clients sets the greatest number of clients. Default: 3.
-func Clients(n int) Option { return func(c *config) { c.base.Clients = n } }
+func Clients(n int) Option {
+	return named("Clients", func(c *config) { c.base.Clients = n })
+}
 
 // Keys sets the number of keys that the clients lock. Default: 1.
-func Keys(n int) Option { return func(c *config) { c.base.Keys = n } }
+func Keys(n int) Option {
+	return named("Keys", func(c *config) { c.base.Keys = n })
+}
 
 // TTL sets the TTL that the lock should give its leases. Default: 2s.
-func TTL(d time.Duration) Option { return func(c *config) { c.base.TTL = d } }
+func TTL(d time.Duration) Option {
+	return named("TTL", func(c *config) { c.base.TTL = d })
+}
 
 // RestartDelay sets the least time for which a killed master stays down. Default: 0.
-func RestartDelay(d time.Duration) Option { return func(c *config) { c.base.RestartDelay = d } }
+func RestartDelay(d time.Duration) Option {
+	return named("RestartDelay", func(c *config) { c.base.RestartDelay = d })
+}
 
 // Admin lets the lock send commands that masters refuse otherwise because no lock sends them, such as FLUSHALL and CONFIG.
-func Admin() Option { return func(c *config) { c.base.Admin = true } }
+func Admin() Option {
+	return named("Admin", func(c *config) { c.base.Admin = true })
+}
 
 // Properties sets the properties that are judged, by level or name; docs/checking.md lists
 // them. Default: L2, mutual exclusion.
-func Properties(names ...string) Option { return func(c *config) { c.base.Properties = names } }
+func Properties(names ...string) Option {
+	return named("Properties", func(c *config) { c.base.Properties = names })
+}
 
 // Schedules sets how many schedules are tried. Default: 500, and 50 with -short.
-func Schedules(n int) Option { return func(c *config) { c.schedules = n } }
+func Schedules(n int) Option {
+	return named("Schedules", func(c *config) { c.schedules = n })
+}
 
 // For limits the real time in which schedules are tried. Default: 1m.
-func For(d time.Duration) Option { return func(c *config) { c.time = d } }
+func For(d time.Duration) Option {
+	return named("For", func(c *config) { c.time = d })
+}
 
 // RealRedis runs the schedules on redis-server processes of this machine, in real time: at most two at once,
 // each for some seconds, as many as fit into For. Violations are not shrunk. On a machine without
 // redis-server the test is skipped.
-func RealRedis() Option { return func(c *config) { c.real = true } }
+func RealRedis() Option {
+	return named("RealRedis", func(c *config) { c.real = true })
+}
+
+// Fencing says that the leases of the lock have fencing tokens (Lease.Fence), so that L5 and FM are judged. The
+// resource rejects writes with a lower token than it has seen.
+func Fencing() Option {
+	return named("Fencing", func(c *config) { c.fencing = true })
+}
 
 // Seed sets the seed of the schedules. The order in which goroutines run does not depend on it,
 // so two runs with one seed differ. Default: 1.
-func Seed(n uint64) Option { return func(c *config) { c.base.Seed = n } }
+func Seed(n uint64) Option {
+	return named("Seed", func(c *config) { c.base.Seed = n })
+}

@@ -33,7 +33,7 @@ func flushes(env Env) (Lock, error) {
 func TestWhatNoLockSendsIsRefusedAndCounted(t *testing.T) {
 	for name, options := range map[string][]Option{"refused": nil, "allowed": {Admin()}} {
 		t.Run(name, func(t *testing.T) {
-			c := prepare(t, flushes, append(options, Masters(1), Faults()))
+			c := prepare(t, "Explore", nil, flushes, append(options, Masters(1), Faults()))
 			c.base.TimeLimit = 20 * time.Second
 			h, err := (&runner{t: t}).run(t.Context(), c.base)
 			if err != nil {

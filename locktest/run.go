@@ -17,15 +17,17 @@ import (
 var makers sync.Map
 
 // register registers the lock of a test under the name that scenarios use.
-func register(name string, make func(Env) (Lock, error)) error {
+func register(name string, fencing bool, make func(Env) (Lock, error)) error {
 	_, known := makers.Swap(name, make)
 	if known {
 		return nil // the test runs again
 	}
-	return workload.RegisterLock(Kind(name, "the lock of a test", func(e Env) (Lock, error) {
+	kind := Kind(name, "the lock of a test", func(e Env) (Lock, error) {
 		f, _ := makers.Load(name)
 		return f.(func(Env) (Lock, error))(e)
-	}))
+	})
+	kind.Fencing = fencing
+	return workload.RegisterLock(kind)
 }
 
 // runner runs scenarios, each in its own bubble or on real masters.

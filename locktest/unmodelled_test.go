@@ -25,7 +25,7 @@ const dumpIsNotModelled = "not modelled: DUMP"
 
 // TestExploreCallsALockInconclusiveWhoseCommandIsNotModelled: no schedule counts as one in which the lock holds.
 func TestExploreCallsALockInconclusiveWhoseCommandIsNotModelled(t *testing.T) {
-	c := prepare(t, dumps, []Option{Masters(1), Schedules(3)})
+	c := prepare(t, "Explore", nil, dumps, []Option{Masters(1), Schedules(3)})
 	x, err := search.Explore(t.Context(), search.ExploreOptions{Base: c.base, Schedules: c.schedules, Properties: c.base.Properties, Run: (&runner{t: t}).run})
 	if err != nil {
 		t.Fatal(err)

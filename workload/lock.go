@@ -84,6 +84,10 @@ type Env struct {
 	// be nil.
 	Lost func(key, token string, cause error, at time.Time)
 
+	// Refuse ends the run, because the lock is used or adapted in a way that proves nothing; says is what to change. It
+	// may be nil.
+	Refuse func(says string)
+
 	// These functions report messages of clients that are processes.
 	Record func(op history.Op, ago time.Duration)            // the operation happened that long ago
 	Bent   func(cluster.Clock)                               // the process uses that clock now, and its leases end by it

@@ -201,11 +201,21 @@ func (m *member) Close() (err error) {
 	return errors.Join(err, m.program.leave(m.life))
 }
 
+// Kill ends the lock of a client that has crashed, if the lock can be ended so and no other client uses it.
+func (m *member) Kill() {
+	if l, ok := m.Lock.(interface{ Kill() }); ok && !m.shared {
+		l.Kill()
+	}
+}
+
 // hosted is a lock in a process that serves several clients.
 type hosted struct {
 	*member
 	Process
 }
+
+// Kill ends the process.
+func (h hosted) Kill() { h.Process.Kill() }
 
 func (h hosted) LastWords() string { return h.life.host.LastWords() }
 

@@ -160,7 +160,7 @@ func whyNotTested(p checker.Property, h *history.History, unseen string) string 
 	case checker.OwnKeys.Name:
 		return "no vote for a release or an extension was recorded"
 	case checker.MinValidity.Name:
-		if h.Header.Until == history.UntilReleased {
+		if h.Header.Until == history.UntilReleased || promisesNoTime(h) {
 			return "the leases of this lock promise no time"
 		}
 		return "no vote on a lease was recorded"
@@ -203,4 +203,19 @@ func whyNotTested(p checker.Property, h *history.History, unseen string) string 
 		return "no vote on an attempt was recorded"
 	}
 	return "not asked for"
+}
+
+// promisesNoTime reports whether all leases of a history last until their lock says that they are over.
+func promisesNoTime(h *history.History) bool {
+	leases := 0
+	for _, op := range h.Ops {
+		if op.F != history.FAcquire || op.Type != history.OK || op.Value == nil {
+			continue
+		}
+		if g := (history.Grant{At: op.Time, Until: op.Value.ValidUntil}); !g.Endless() {
+			return false
+		}
+		leases++
+	}
+	return leases > 0
 }

@@ -109,7 +109,7 @@ func (c *Client) lasts(token string, m Message, invoked time.Time) (until time.T
 	case c.hello.Lease == workload.NoLease:
 		return invoked.Add(history.Endless), 0
 	default:
-		began := c.attempted(token, invoked)
+		began := c.attempts.Began(token, invoked)
 		if c.clocks == nil {
 			return began.Add(c.site.TTL), 0
 		}

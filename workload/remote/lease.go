@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/redlock"
@@ -41,7 +40,7 @@ func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.T
 	l := &lease{client: c, user: u, key: key, fence: m.Value.Fence}
 	l.token = cmp.Or(m.Value.Token, token)
 	if l.token == "" && u == nil {
-		l.token = c.seenToken(invoked)
+		l.token = c.attempts.Token(invoked)
 	}
 	if l.token == "" { // the name only has to distinguish leases
 		c.unnamed++
@@ -77,45 +76,6 @@ func (c *Client) settle(m Message) {
 	if c.site.Settle != nil && (m.Value.Token == "" || m.At == 0 && c.hello.Lease != workload.NoLease) {
 		c.site.Settle()
 	}
-}
-
-// seenToken returns the token that a master has granted since the given time, if the links saw one that no
-// earlier lease has. The caller holds c.mu.
-func (c *Client) seenToken(since time.Time) string {
-	var latest asked
-	for _, a := range c.asked {
-		if a.yes && !a.sent.Before(since) && a.sent.After(latest.sent) {
-			latest = a
-		}
-	}
-	if c.named[latest.token] {
-		return ""
-	}
-	if latest.token != "" {
-		if c.named == nil {
-			c.named = map[string]bool{}
-		}
-		c.named[latest.token] = true
-	}
-	return latest.token
-}
-
-// attempted returns when the last attempt with a token began, or since if no link saw one. A lock
-// may make several attempts with the same token: within an attempt no master answers twice
-// (though a Redis client may resend a command without an answer), and a release ends it.
-func (c *Client) attempted(token string, since time.Time) time.Time {
-	mine := slices.DeleteFunc(slices.Clone(c.asked), func(a asked) bool { return a.token != token || a.sent.Before(since) })
-	slices.SortFunc(mine, func(a, b asked) int { return b.sent.Compare(a.sent) }) // the latest first
-	began := since
-	tried := map[string]bool{}
-	for _, a := range mine {
-		if tried[a.master] && a.answered {
-			break
-		}
-		tried[a.master] = true
-		began = a.sent
-	}
-	return began
 }
 
 // shown returns a lease in the form that the workload gets: a Writer, if the client writes by

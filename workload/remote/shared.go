@@ -195,7 +195,7 @@ func (c *Client) claim(m Message) {
 // attribute finds the client that sent the command of a vote on the links. The caller holds c.mu, and
 // attribute unlocks it.
 func (c *Client) attribute(op history.Op, at time.Time) {
-	c.noteAsked(op, at)
+	c.attempts.Saw(op, at)
 	of := c.asker(op)
 	if of == nil {
 		c.hold(op, at)

@@ -32,17 +32,16 @@ type Client struct {
 	messages chan Message // closed after the last message of the process
 	waited   chan struct{}
 
-	mu      sync.Mutex
-	ready   bool               // the process has answered init
-	leases  map[string]*lease  // leases that may still be valid, by token
-	ended   map[string]error   // causes of the ends of leases that were over before their grant was read, by token
-	bent    map[string]Message // by token, the latest end of a lease after a change of a clock
-	asked   []asked            // the latest acquires and extends on the links, in the order of their answers
-	unnamed int                // number of leases with an unknown token
-	named   map[string]bool    // tokens of leases that the client did not name, as the links saw them
-	gone    bool
-	stopped bool   // a signal has stopped it
-	why     string // the reason why the harness ended it; empty: it did not
+	mu       sync.Mutex
+	ready    bool               // the process has answered init
+	leases   map[string]*lease  // leases that may still be valid, by token
+	ended    map[string]error   // causes of the ends of leases that were over before their grant was read, by token
+	bent     map[string]Message // by token, the latest end of a lease after a change of a clock
+	attempts workload.Attempts  // as the links saw them
+	unnamed  int                // number of leases with an unknown token
+	gone     bool
+	stopped  bool   // a signal has stopped it
+	why      string // the reason why the harness ended it; empty: it did not
 
 	sharing sharing // used if it serves several clients
 
@@ -50,16 +49,6 @@ type Client struct {
 	unbent error                  // the reason why clocks cannot be bent; unused if the client bends its own
 	rate   float64                // the rate of clocks; 0: 1
 }
-
-// asked is a command that stores or extends a token on a master, and the answer to it.
-type asked struct {
-	master, token string
-	sent          time.Time // when the client sent it
-	yes, answered bool
-}
-
-// mostAsked is the number of commands that are kept: more than an attempt sends.
-const mostAsked = 100
 
 // Start runs a command (such as lockpick client) as the client that the Env describes. The process
 // ends with the harness.
@@ -227,25 +216,10 @@ func (c *Client) observed(op history.Op, at time.Time) {
 		c.attribute(op, at) // attribute unlocks c.mu
 		return
 	}
-	c.noteAsked(op, at)
+	c.attempts.Saw(op, at) // leases count from when their commands were sent, however late this goroutine is
 	c.mu.Unlock()
 	op.Value.Client = c.site.Client
 	c.site.Record(op, time.Since(at))
-}
-
-// noteAsked records a command that stores or extends a token, whose reply was there at the given time: leases
-// count from when it was sent, however late this goroutine is. The caller holds c.mu.
-func (c *Client) noteAsked(op history.Op, at time.Time) {
-	v := op.Value
-	switch v.Command {
-	case history.CommandSet, history.CommandExtend:
-		if len(c.asked) == mostAsked {
-			c.asked = slices.Delete(c.asked, 0, mostAsked/2)
-		}
-		c.asked = append(c.asked, asked{op.Process, v.Token, at.Add(-v.Took), v.Yes, op.Type == history.OK})
-	case history.CommandRelease: // the attempt is over
-		c.asked = slices.DeleteFunc(c.asked, func(a asked) bool { return a.token == v.Token })
-	}
 }
 
 // parse decodes a message.

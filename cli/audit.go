@@ -14,6 +14,7 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign"
+	"lockpick/campaign/bubble"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
@@ -82,7 +83,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.SortFlags = false
 	f.StringVar(&flags.Lock, "lock", scenario.Defaults().Lock, "the lock to audit: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
 	f.StringVar(&flags.client, "client", "", "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then")
-	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(scenario.Drivers, ", ")+" (default: sim, with --client process)")
+	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(scenario.Drivers, ", ")+" (default: sim, with --client process; virtual for a lock that connects to its masters)")
 	f.StringVar(&flags.Budget, "budget", audit.Quick, "how much to try: "+strings.Join(audit.Budgets, ", "))
 	f.StringSliceVar(&flags.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
 	f.IntVar(&flags.Most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
@@ -134,10 +135,17 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 		flags.Client = words
 	}
 	if flags.Driver == "" {
-		flags.Driver = scenario.Sim
-		if len(flags.Client) > 0 {
+		switch {
+		case len(flags.Client) > 0:
 			flags.Driver = scenario.Process
+		case connects(flags.Lock):
+			flags.Driver = scenario.Virtual
+		default:
+			flags.Driver = scenario.Sim
 		}
+	}
+	if flags.Driver == scenario.Virtual {
+		flags.Run = bubble.Simulate
 	}
 	before, err := auditBaseline(flags.baseline)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"lockpick/campaign"
 	"lockpick/campaign/bubble"
@@ -16,8 +17,8 @@ import (
 	"lockpick/workload"
 )
 
-// Main runs the program lockpick with the caller's locks in addition to the built-in ones: run, search,
-// shrink, replay and claims accept them by their names. It exits the process, so it does not return.
+// Main runs the program lockpick with the caller's locks in addition to the built-in ones: run, audit, search,
+// shrink, replay and claims accept them by their names, and the commands that it prints name the caller's program. It exits the process, so it does not return.
 //
 //	func main() { cli.Main(locktest.Kind("mylock", "SET NX on every master", newLock)) }
 func Main(own ...workload.Kind) {
@@ -27,15 +28,35 @@ func Main(own ...workload.Kind) {
 			os.Exit(exitUsage)
 		}
 	}
+	if len(own) > 0 {
+		scenario.Program = calledAs(os.Args[0])
+	}
 	memory := bubble.Driver()
 	campaign.InMemory = &memory
 	os.Exit(run(os.Args[1:]))
 }
 
+// calledAs returns how users call the program with a path: go run builds it in a folder that it deletes.
+func calledAs(path string) string {
+	switch {
+	case strings.Contains(path, string(filepath.Separator)+"go-build"):
+		return "go run ."
+	case strings.ContainsAny(path, " '\"$\\"):
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}
+
+// connects reports whether a lock reaches its masters only by connections.
+func connects(lock string) bool {
+	kind, _ := workload.LockNamed(lock)
+	return kind.Connects
+}
+
 // runnerOf returns the function that runs the schedules of a search, or nil for the simulator. Locks that
 // connect to their masters themselves run over connections in memory.
 func runnerOf(s scenario.Scenario) search.Runner {
-	if kind, _ := workload.LockNamed(s.Lock); kind.Connects || s.Driver == scenario.Virtual {
+	if connects(s.Lock) || s.Driver == scenario.Virtual {
 		return bubble.Simulate
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/internal/otherfile"
 	"lockpick/internal/wholefile"
@@ -90,8 +91,8 @@ func (r *Result) SetPaths(path string) {
 			}
 		}
 	}
-	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history without a run has none
-		r.Command = "lockpick run " + scenario
+	if file := filepath.Join(dir, ScenarioFile); fileExists(file) { // a history without a run has none
+		r.Command = scenario.Program + " run " + file
 	}
 }
 

@@ -28,6 +28,7 @@ func TestTheProgramKnowsItsLock(t *testing.T) {
 		{"list locks", 0, []string{"SET NX PX on the first master alone"}},
 		{"explore --lock first --masters 3 --faults kill --schedules 200 --seed 1", 1, []string{"violated by schedule", "was killed, without persistence", "How it was shrunk"}},
 		{"replay latest --driver virtual", 1, []string{"Reproduced in 1 of"}},
+		{"audit --lock first --only quiet --most 1", 1, []string{"on virtual", "Replay: " + program + " replay"}},
 		{"shrink latest", 1, []string{"How it was shrunk"}},
 		{"explore --lock first --masters 3 --faults kill --persistence always --schedules 50 --seed 1", 0, []string{"violated in none"}},
 		{"run --lock first --driver virtual --time-limit 10s --faults none --property L2", 0, []string{"lock first"}},
@@ -45,6 +46,11 @@ func TestTheProgramKnowsItsLock(t *testing.T) {
 		}
 		if code := cmd.ProcessState.ExitCode(); code != c.exit {
 			t.Errorf("%s: exit %d, want %d\n%s", c.args, code, c.exit, out)
+		}
+		for _, command := range []string{"run", "replay", "check", "show"} {
+			if bytes.Contains(out, []byte("lockpick "+command)) {
+				t.Errorf("%s: it prints a command of lockpick, which does not know the lock:\n%s", c.args, out)
+			}
 		}
 		for _, text := range c.says {
 			if !bytes.Contains(out, []byte(text)) {

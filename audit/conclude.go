@@ -91,9 +91,9 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
 	switch {
 	case row.Schedules == 0 && len(row.Errors) > 0:
-		f.Why, f.Help = "error: "+row.Errors[0], "run "+scenario.Program+" audit --only "+row.ID
+		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
 	case row.Schedules == 0:
-		f.Why, f.Help = "interrupted before it was tried", scenario.Program+" audit --resume goes on"
+		f.Why, f.Help = "interrupted before it was tried", judge.Program+" audit --resume goes on"
 	case level == checker.Extension.Level && !a.subject.Extends, (level == checker.FencedWrites.Level || level == checker.FencingMonotone.Level) && !a.subject.Fencing:
 		return nil
 	default:
@@ -238,9 +238,9 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 		}
 		f.Run = t.run
 		dir := filepath.Join(a.evidence.Dir, f.Run)
-		f.Command = fmt.Sprintf("%s replay %s --driver %s%s", scenario.Program, dir, a.opt.Driver, only)
+		f.Command = fmt.Sprintf("%s replay %s --driver %s%s", judge.Program, dir, a.opt.Driver, only)
 		if a.opt.Driver == scenario.Sim { // repeats the same history
-			f.Command = scenario.Program + " run " + filepath.Join(dir, judge.ScenarioFile) + only
+			f.Command = judge.Program + " run " + filepath.Join(dir, judge.ScenarioFile) + only
 		}
 		return nil
 	}
@@ -254,6 +254,6 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 	if err != nil {
 		return &judge.HarnessError{Err: fmt.Errorf("audit: %w", err)}
 	}
-	f.Command = scenario.Program + " run " + path
+	f.Command = judge.Program + " run " + path
 	return nil
 }

@@ -201,7 +201,7 @@ func (a *audit) card(interrupted bool) *Result {
 	}
 	for i, row := range a.rows {
 		if row == nil {
-			lacks := lacking(a.situations[i], "not tried yet", scenario.Program+" audit --resume goes on")
+			lacks := lacking(a.situations[i], "not tried yet", judge.Program+" audit --resume goes on")
 			row = &lacks
 		}
 		r.Rows = append(r.Rows, *row)

@@ -29,7 +29,7 @@ func Main(own ...workload.Kind) {
 		}
 	}
 	if len(own) > 0 {
-		scenario.Program = calledAs(os.Args[0])
+		judge.Program = calledAs(os.Args[0])
 	}
 	memory := bubble.Driver()
 	campaign.InMemory = &memory

@@ -27,7 +27,7 @@ import (
 )
 
 // TestWatchOverTLS: clients speak plainly to the watch, and it speaks TLS to their Redis. What it
-// has measured is a setup that risk takes, and a scenario that run takes.
+// has measured is a setup that risk takes, and a scenario that run takes, and the leases that it saw can be checked.
 func TestWatchOverTLS(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("there is no redis-server here: " + err.Error())
@@ -46,7 +46,7 @@ func TestWatchOverTLS(t *testing.T) {
 		server.Wait()
 	})
 	to := "rediss://:secret@localhost:" + port
-	watching := exec.Command(binary, "watch", "--listen", "127.0.0.1:0", "--to", to, "--tls-ca", "cert.pem", "--risk", "risk.yaml", "--scenario", "scenario.yaml", "--json")
+	watching := exec.Command(binary, "watch", "--listen", "127.0.0.1:0", "--to", to, "--tls-ca", "cert.pem", "--risk", "risk.yaml", "--scenario", "scenario.yaml", "--history", "seen.jsonl", "--json")
 	watching.Dir = dir
 	var stdout, stderr lines
 	watching.Stdout, watching.Stderr = &stdout, &stderr
@@ -93,6 +93,9 @@ func TestWatchOverTLS(t *testing.T) {
 	}
 	if out, errs, code := lockpick(t, dir, "risk", "risk.yaml", "--samples", "50", "--no-what-if"); code != exitHolds {
 		t.Errorf("risk: exit %d\n%s\n%s", code, out, errs)
+	}
+	if out, errs, code := lockpick(t, dir, "check", "seen.jsonl"); code != exitUndecided || !strings.Contains(out, "holds 20") || !strings.Contains(strings.Join(strings.Fields(out), " "), "it can show a violation, and not that there is none") {
+		t.Errorf("check: exit %d\n%s\n%s", code, out, errs)
 	}
 	if out, errs, code := lockpick(t, dir, "run", "scenario.yaml", "--driver", "sim", "--faults", "none", "--time-limit", "2s"); code != exitHolds && code != exitUndecided {
 		t.Errorf("run: exit %d\n%s\n%s", code, out, errs)

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,22 +137,15 @@ func TestALockThatIsUsedWronglyIsRefused(t *testing.T) {
 // watched is a lock whose goroutine extends each lease until it is released or the lock is closed.
 type watched struct {
 	LockFunc
-	closed func()
+	close func()
 }
 
-func (w watched) Close() error { w.closed(); return nil }
+func (w watched) Close() error { w.close(); return nil }
 
 // TestACrashClosesTheLock: nothing of a client that has crashed goes on to extend its lease.
 func TestACrashClosesTheLock(t *testing.T) {
-	var mu sync.Mutex
-	var began time.Time
-	var closes []time.Duration
+	var most atomic.Int64 // extensions of one lease that its goroutine sent
 	h, err := enact(t, func(env Env) (Lock, error) {
-		mu.Lock()
-		if began.IsZero() {
-			began = time.Now()
-		}
-		mu.Unlock()
 		life, end := context.WithCancel(context.Background())
 		m := env.Clients()[0]
 		lock := plain(m, env, func(_ context.Context, l *Lease, key, token string) {
@@ -161,22 +154,18 @@ func TestACrashClosesTheLock(t *testing.T) {
 			release := l.Release
 			l.Release = func(ctx context.Context) error { stop(); return release(ctx) }
 			go func() {
-				for {
+				for n := int64(1); ; n++ {
 					select {
 					case <-lost.Done():
 						return
 					case <-time.After(env.TTL / 4):
+						most.Store(max(most.Load(), n))
 						_ = prolongOwn.Run(context.Background(), m, []string{key}, token, env.TTL.Milliseconds()).Err()
 					}
 				}
 			}()
 		})
-		return watched{lock, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			closes = append(closes, time.Since(began))
-			end()
-		}}, nil
+		return watched{lock, end}, nil
 	}, func(s *scenario.Scenario) {
 		s.Clients = 2
 		s.Schedule = []scenario.Step{{At: time.Second, Fault: "client-kill", Clients: []string{"c1"}, Point: "before-enter", For: 6 * time.Second}}
@@ -198,8 +187,8 @@ func TestACrashClosesTheLock(t *testing.T) {
 	if crash == 0 || back < crash+time.Second {
 		t.Fatalf("it crashed at %v and was back at %v", crash, back)
 	}
-	if len(closes) == 0 || (closes[0]-crash).Abs() > 100*time.Millisecond {
-		t.Errorf("it crashed at %v, and its lock was closed at %v", crash, closes)
+	if n := most.Load(); n > 7 { // in a section that lasts for as long as one can; while the client is down it would be 12
+		t.Errorf("a goroutine of the lock extended a lease %d times", n)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"lockpick/audit"
-	"lockpick/campaign/scenario"
+	"lockpick/campaign/judge"
 )
 
 // Audit writes the report card of an audit: a table with a row for each situation and a column for
@@ -151,7 +151,7 @@ func (t *terminal) auditOpen(r *audit.Result) {
 		if first {
 			t.title("Inconclusive")
 		}
-		t.text("  ", fmt.Sprintf("Interrupted before %s was tried: %s audit --resume goes on.", plural(untried, "more situation"), scenario.Program))
+		t.text("  ", fmt.Sprintf("Interrupted before %s was tried: %s audit --resume goes on.", plural(untried, "more situation"), judge.Program))
 	}
 }
 

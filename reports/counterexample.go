@@ -54,7 +54,7 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 	}
 	if c.Run != nil {
 		t.where(c.Run)
-		fmt.Fprintf(&t.out, "  %-12s %s replay %s --driver process\n", "on Redis", scenario.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
+		fmt.Fprintf(&t.out, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
 	}
 	return t.flush(w)
 }

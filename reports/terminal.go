@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"lockpick/campaign/judge"
-	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -304,10 +303,10 @@ func (t *terminal) possible(r *judge.Result) {
 func (t *terminal) where(r *judge.Result) {
 	places := []fact{{"report", r.Report}, {"history", r.History}, {"run again", r.Command}}
 	if r.History != "" { // by path, because the store may not be the default one
-		places = slices.Insert(places, 2, fact{"check again", scenario.Program + " check " + r.History})
+		places = slices.Insert(places, 2, fact{"check again", judge.Program + " check " + r.History})
 	}
 	if r.History != "" && firstViolation(r) != nil {
-		places = slices.Insert(places, 1, fact{"story", scenario.Program + " show " + r.History + " --story"})
+		places = slices.Insert(places, 1, fact{"story", judge.Program + " show " + r.History + " --story"})
 	}
 	places = slices.DeleteFunc(places, func(f fact) bool { return f.Value == "" })
 	if len(places) > 0 {

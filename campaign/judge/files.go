@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/internal/otherfile"
 	"lockpick/internal/wholefile"
@@ -92,7 +91,7 @@ func (r *Result) SetPaths(path string) {
 		}
 	}
 	if file := filepath.Join(dir, ScenarioFile); fileExists(file) { // a history without a run has none
-		r.Command = scenario.Program + " run " + file
+		r.Command = Program + " run " + file
 	}
 }
 

@@ -159,6 +159,6 @@ func concludeLogs(l *logs.Log, r *Result) {
 func onlyCertain(v *checker.Result) {
 	if v.Verdict != checker.Violated {
 		v.Finding, v.Faults = "", ""
-		v.Verdict, v.Why = checker.Unknown, "the history has only what is certain of the logs that it was made from: check the logs themselves"
+		v.Verdict, v.Why = checker.Unknown, "the history has only leases that are certain, of logs or of watched traffic: it can show a violation, and not that there is none"
 	}
 }

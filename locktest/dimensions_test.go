@@ -23,6 +23,8 @@ type rule struct {
 	late     func(ctx context.Context) bool        // it gives up a grant that arrives late, and leaves the key
 	deletes  func(ctx context.Context, m *redis.Client, key, token string) error
 	prolongs func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error
+	trusts   bool // it takes a SET without a reply for a grant
+	lasts    bool // its leases count from when Acquire returns
 }
 
 var errTaken = errors.New("the lease is over")
@@ -63,6 +65,12 @@ func by(r rule) func(Env) (Lock, error) {
 				if ctx.Err() != nil && r.late(ctx) {
 					return nil, ctx.Err()
 				}
+				if r.trusts && err != nil && !errors.Is(err, redis.Nil) {
+					ok, err = "OK", nil
+				}
+				if r.lasts {
+					began = time.Now()
+				}
 				if err == nil && ok == "OK" && ctx.Err() == nil && time.Since(began) < env.TTL-env.TTL/50 {
 					return &Lease{
 						Token: token, Until: began.Add(env.TTL - env.TTL/50),
@@ -90,8 +98,8 @@ func by(r rule) func(Env) (Lock, error) {
 	}
 }
 
-// TestBugsInWhatIsVaried: an audit convicts locks that are wrong for odd TTLs, odd names of keys and callers that
-// give up, each in its situation, and acquits the lock without the bug there.
+// TestBugsInWhatIsVaried: an audit convicts twenty locks that are wrong for odd TTLs, odd names of keys, many keys, two
+// failures at once and callers that give up, each in its situation, and acquits the lock without the bug there.
 func TestBugsInWhatIsVaried(t *testing.T) {
 	racetest.Exclude(t, "it runs many schedules")
 	twin := right()
@@ -137,6 +145,43 @@ func TestBugsInWhatIsVaried(t *testing.T) {
 				return m.Eval(ctx, `if redis.call("get", '`+key+`') == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`, []string{key}, token).Err()
 			}
 		}},
+		{"half seconds", "odd-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration { return ttl.Truncate(500 * time.Millisecond) }
+		}},
+		{"milliseconds in 31 bits", "long-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration {
+				return time.Duration(ttl.Milliseconds()&(1<<31-1)) * time.Millisecond
+			}
+		}},
+		{"seconds in 8 bits", "long-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration { return time.Duration(uint8(ttl.Seconds())) * time.Second }
+		}},
+		{"a grant in small letters", "odd-names", func(r *rule) { r.granted = strings.ToLower }},
+		{"a release up to a space", "odd-names", func(r *rule) {
+			r.released = func(name string) string { before, _, _ := strings.Cut(name, " "); return before }
+		}},
+		{"a release of what is in braces", "odd-names", func(r *rule) {
+			r.released = func(name string) string {
+				if _, tag, ok := strings.Cut(name, "{"); ok {
+					name, _, _ = strings.Cut(tag, "}")
+				}
+				return name
+			}
+		}},
+		{"a release by prefix", "many-keys", func(r *rule) {
+			r.deletes = func(ctx context.Context, m *redis.Client, key, token string) error {
+				all, err := m.Keys(ctx, key+"*").Result()
+				for _, k := range all {
+					err = errors.Join(err, m.Del(ctx, k).Err())
+				}
+				return err
+			}
+		}},
+		{"an unanswered SET is a grant", "two-causes", func(r *rule) { r.trusts = true }},
+		{"a lease counts from its reply", "two-causes", func(r *rule) { r.lasts = true }},
+		{"a bare delete", "two-causes", func(r *rule) {
+			r.deletes = func(ctx context.Context, m *redis.Client, key, token string) error { return m.Del(ctx, key).Err() }
+		}},
 		{"a late grant is left", "deadlines", func(r *rule) { r.late = func(context.Context) bool { return true } }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,7 +196,7 @@ func TestBugsInWhatIsVaried(t *testing.T) {
 		})
 		situations = append(situations, c.situation)
 	}
-	card, _ := auditIn(t, t.TempDir(), by(twin), []Option{Masters(1), Schedules(2), func(o *config) { o.only = append(situations, "two-causes") }})
+	card, _ := auditIn(t, t.TempDir(), by(twin), []Option{Masters(1), Schedules(2), func(o *config) { o.only = situations }})
 	if n := card.Count(); n[audit.Broken] > 0 || n[audit.Safe] < 15 {
 		h := &heard{TB: t}
 		reportCard(h, card, nil)

@@ -41,8 +41,8 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t.out.WriteByte('\n')
 	if row := r.Row("quiet"); row != nil && row.Waiting.Longest > 0 {
 		w := row.Waiting
-		t.text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting. It is told, and not judged.",
-			span(w.Longest.Round(time.Millisecond)), plural(w.Overtaken, "time"), w.CommandsPerSecond))
+		t.text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s It is told, and not judged.",
+			span(w.Longest.Round(time.Millisecond)), plural(w.Overtaken, "time"), w.CommandsPerSecond, span(w.Asleep.Round(time.Millisecond)), toldLate(r)))
 	}
 	t.text("", auditLine(r)+".")
 	return t.flush(w)
@@ -257,4 +257,16 @@ func AuditChanges(w io.Writer, changes []audit.Change, baseline string, opt Term
 		return fmt.Errorf("reports: %w", err)
 	}
 	return t.flush(w)
+}
+
+// toldLate says how late holders were told of the loss of their leases in any situation; "" if none was told late.
+func toldLate(r *audit.Result) string {
+	var latest time.Duration
+	for i := range r.Rows {
+		latest = max(latest, r.Rows[i].Waiting.ToldLate)
+	}
+	if latest == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" In all situations, a holder was told of its loss at most %s late.", span(latest.Round(time.Millisecond)))
 }

@@ -80,7 +80,10 @@ func countsOf(r *judge.Result) []fact {
 	all := countsIn(r.Counts)
 	if w := r.Waiting; w.Longest > 0 {
 		all = append(all, fact{"longest wait for the lock", span(w.Longest.Round(time.Millisecond))}, fact{"most often that a waiter was overtaken", count(w.Overtaken)},
-			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)})
+			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)}, fact{"longest sleep of a waiter while nobody held the lock", span(w.Asleep.Round(time.Millisecond))})
+		if w.ToldLate > 0 {
+			all = append(all, fact{"latest that a holder was told of its loss", span(w.ToldLate.Round(time.Millisecond))})
+		}
 	}
 	return all
 }

@@ -12,11 +12,13 @@ type Waiting struct {
 	Longest           time.Duration `json:"longest"`             // ns, of the acquires that were granted
 	Overtaken         int           `json:"overtaken"`           // the most grants of a key to clients that began to wait later than one who waited
 	CommandsPerSecond float64       `json:"commands_per_second"` // commands that acquire, for each second that a client waited
+	Asleep            time.Duration `json:"asleep"`              // ns: the longest time for which a waiter sent nothing while no client held the key
+	ToldLate          time.Duration `json:"told_late"`           // ns: how late a lock reported the end of a lease at the latest
 }
 
 // Worst returns the worse of each figure of two runs.
 func (w Waiting) Worst(v Waiting) Waiting {
-	return Waiting{max(w.Longest, v.Longest), max(w.Overtaken, v.Overtaken), max(w.CommandsPerSecond, v.CommandsPerSecond)}
+	return Waiting{max(w.Longest, v.Longest), max(w.Overtaken, v.Overtaken), max(w.CommandsPerSecond, v.CommandsPerSecond), max(w.Asleep, v.Asleep), max(w.ToldLate, v.ToldLate)}
 }
 
 // waitingOf measures the waits of a history.
@@ -62,6 +64,8 @@ func waitingOf(h *history.Packed) (w Waiting) {
 			sets++
 		}
 	}
+	leases := history.Leases(h.Ops)
+	w.Asleep, w.ToldLate = asleep(h, leases), toldLate(leases)
 	if total > 0 {
 		w.CommandsPerSecond = float64(sets) / total.Seconds()
 	}

@@ -79,7 +79,9 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 }
 
 // chosen says how to repeat the schedules.
-func chosen(x *search.ExploreResult) string { return fmt.Sprintf("--seed %d draws the same schedules again", x.Seed) }
+func chosen(x *search.ExploreResult) string {
+	return fmt.Sprintf("--seed %d draws the same schedules again", x.Seed)
+}
 
 // elapsed says how long the exploration took; empty: merged shards have no duration.
 func elapsed(x *search.ExploreResult) string {

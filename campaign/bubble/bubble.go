@@ -33,6 +33,10 @@ const (
 	standstillEvery = 2 * sim.StandstillEvery
 )
 
+// afterwards is for goroutines that end soon after their lock was closed: go-redis looks once a second whether it still has
+// to dial a master that refuses connections.
+const afterwards = 5 * time.Second
+
 // Run calls f with masters in memory, in a bubble, and closes the masters when f returns. Its error is that
 // of f, or explains why the bubble could not end. It is ErrLeaked if f returned nil and only goroutines were
 // left behind.
@@ -62,6 +66,7 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 		synctest.Test(t, func(*testing.T) {
 			c := virtual.New(cfg, virtual.Options{Seed: seed})
 			masters.Store(c)
+			defer time.Sleep(afterwards) // in virtual time
 			defer c.Close()
 			err = f(c)
 			returned = true

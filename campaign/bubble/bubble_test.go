@@ -7,9 +7,12 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
+	"lockpick/cluster/virtual"
 	"lockpick/locktest"
 	"lockpick/workload"
 )
@@ -60,5 +63,17 @@ func TestALockThatAsksNobodyIsRefused(t *testing.T) {
 	var problem *scenario.Problem
 	if !errors.As(err, &problem) || !strings.Contains(problem.Says, "nobody sent nothing to the masters") {
 		t.Errorf("got %v, want the lock refused", err)
+	}
+}
+
+// TestGoroutinesThatEndSoonAreNotLeft: what ends by itself in a few seconds of virtual time is not left behind.
+func TestGoroutinesThatEndSoonAreNotLeft(t *testing.T) {
+	for lasts, want := range map[time.Duration]error{time.Second: nil, time.Hour: bubble.ErrLeaked} {
+		if err := bubble.Run(t, cluster.Config{Masters: 1, Persistence: cluster.None}, 1, func(*virtual.Cluster) error {
+			go time.Sleep(lasts)
+			return nil
+		}); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("a goroutine that ends after %v: %v", lasts, err)
+		}
 	}
 }

@@ -86,6 +86,10 @@ type Value struct {
 	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns since the run began
 	Fence      int64         `json:"fence,omitempty"`
 
+	// acquire
+	Mode    string `json:"mode,omitempty"`    // ModeRead; empty: exclusive
+	Permits int    `json:"permits,omitempty"` // of a semaphore; 0: one
+
 	// read, write, apply
 	Value  int64 `json:"value,omitempty"`
 	Fenced bool  `json:"fenced,omitempty"` // at the second resource, which checks fencing tokens

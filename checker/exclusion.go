@@ -11,8 +11,8 @@ import (
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
 func (r *run) mutualExclusion(second linearizability) *judgement {
-	all := holds(r.leases)
-	overlaps := sweep(all)
+	all := holds(r.leases, r.law)
+	overlaps := sweep(all, r.law)
 	found := make([]Violation, 0, len(overlaps))
 	byLater := map[int]overlap{}
 	swept := map[string]bool{}
@@ -76,12 +76,12 @@ func disagree(swept map[string]bool, second linearizability) string {
 }
 
 // violation returns an overlap as a Violation. Its Ops prove it: the operations that began
-// the earlier stretch and say how long it lasts, then the operation that began the later.
+// the earlier stretches and say how long they last, then the operation that began the later.
 func violation(o overlap) Violation {
-	return Violation{
-		Key: o.later.key, At: o.from(), Until: o.to(),
-		Ops:     append(slices.Clone(o.earlier.ops), o.later.ops[0]),
-		Tokens:  []string{o.earlier.token, o.later.token},
-		Clients: []string{o.earlier.client, o.later.client},
+	v := Violation{Key: o.later.key, At: o.from(), Until: o.to()}
+	for _, s := range o.named {
+		v.Ops, v.Tokens, v.Clients = append(v.Ops, s.ops...), append(v.Tokens, s.token), append(v.Clients, s.client)
 	}
+	v.Ops, v.Tokens, v.Clients = append(v.Ops, o.later.ops[0]), append(v.Tokens, o.later.token), append(v.Clients, o.later.client)
+	return v
 }

@@ -319,8 +319,8 @@ func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 	if a == nil || b == nil {
 		return overlap{}, false
 	}
-	both := holds([]*history.Lease{a, b})
-	if found := sweep(both); len(found) > 0 {
+	both := holds([]*history.Lease{a, b}, r.law)
+	if found := sweep(both, r.law); len(found) > 0 {
 		return found[0], true
 	}
 	return overlap{}, false

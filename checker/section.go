@@ -92,6 +92,7 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 	before := map[int]time.Duration{} // the recorded ends of sections that were left late because the machine stood still
 	for i := range all {
 		s := &all[i]
+		s.weight = r.law.of(s.lease)
 		if s.lease == nil {
 			continue
 		}
@@ -99,7 +100,7 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 			before[i], s.to = s.to, max(s.from, over)
 		}
 	}
-	overlaps := sweep(all)
+	overlaps := sweep(all, r.law)
 	for i, to := range before {
 		all[i].to = to
 	}

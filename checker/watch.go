@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 // Register Observe with a Recorder; Violations and First may be called at any
 // time from any goroutine. An operation costs O(holds open on its key).
 type Watch struct {
+	Header history.Header // of the history; if it names no kind, the lock is a mutex
+
 	mu     sync.Mutex
 	now    time.Duration // the time of the last operation
 	keys   map[string]*watched
@@ -32,6 +35,8 @@ type watched struct {
 
 type watchHold struct {
 	key      *watched
+	client   string
+	weight   int64
 	from, to time.Duration
 }
 
@@ -65,7 +70,7 @@ func (w *Watch) Observe(op history.Op) {
 			key = &watched{}
 			w.keys[op.Key] = key
 		}
-		w.begin(key, op)
+		w.begin(key, w.Header.Weight(op.Asks()), op)
 	case op.F == history.FExtend && op.Type == history.OK:
 		h := mine[token]
 		switch {
@@ -73,7 +78,7 @@ func (w *Watch) Observe(op history.Op) {
 		case op.Time <= h.to:
 			h.to = max(op.Time, op.Value.ValidUntil)
 		default: // the lease had ended: this is a new hold
-			w.begin(h.key, op)
+			w.begin(h.key, h.weight, op)
 		}
 	case op.F == history.FClock:
 		if h := mine[token]; h != nil && op.Time < h.to {
@@ -92,7 +97,7 @@ func (w *Watch) Observe(op history.Op) {
 	}
 }
 
-func (w *Watch) begin(key *watched, op history.Op) {
+func (w *Watch) begin(key *watched, weight int64, op history.Op) {
 	kept := key.holds[:0]
 	for _, h := range key.holds {
 		if h.to >= op.Time { // an extension may still follow at this instant
@@ -100,7 +105,7 @@ func (w *Watch) begin(key *watched, op history.Op) {
 		}
 	}
 	clear(key.holds[len(kept):])
-	h := &watchHold{key: key, from: op.Time, to: op.Value.ValidUntil}
+	h := &watchHold{key: key, client: op.Process, weight: weight, from: op.Time, to: op.Value.ValidUntil}
 	key.holds = append(kept, h)
 	if w.owners[op.Process] == nil {
 		w.owners[op.Process] = map[string]*watchHold{}
@@ -128,22 +133,28 @@ func (w *Watch) settle() {
 	w.fresh = w.fresh[:0]
 }
 
-// pending counts the holds that began now while an earlier hold had not ended.
+// pending counts the holds that began now while they and the earlier holds that had not ended weighed more than the
+// capacity.
 func (w *Watch) pending() int {
 	n := 0
+	law := lawOf(&w.Header)
 	for _, key := range w.fresh {
-		inside := false
-		for _, h := range key.holds {
-			if h.to <= w.now {
+		weight := int64(0)
+		for i, h := range key.holds {
+			if h.to <= w.now || law.nests() && h.within(key.holds[:i], w.now) {
 				continue
 			}
-			if h.from == w.now && inside {
+			if weight += h.weight; h.from == w.now && weight > law.capacity {
 				n++
 			}
-			inside = true
 		}
 	}
 	return n
+}
+
+// within reports whether a hold continues one of earlier holds, of the same client, that has not ended.
+func (h *watchHold) within(earlier []*watchHold, now time.Duration) bool {
+	return slices.ContainsFunc(earlier, func(x *watchHold) bool { return x.client == h.client && x.to > now })
 }
 
 // Violations returns how many violations were seen so far.

@@ -48,18 +48,15 @@ func (h *Header) Capacity() int64 {
 	return 1
 }
 
-// Weight returns how much of the capacity an acquire takes, whose line has a value (nil: none).
-func (h *Header) Weight(v *Value) int64 {
-	if v == nil {
-		v = &Value{}
-	}
+// Weight returns how much of the capacity an acquire with a mode and permits takes.
+func (h *Header) Weight(mode string, permits int) int64 {
 	switch h.LockKind() {
 	case ReadWrite:
-		if v.Mode != ModeRead {
+		if mode != ModeRead {
 			return h.Capacity()
 		}
 	case Semaphore:
-		return min(max(1, int64(v.Permits)), h.Capacity())
+		return min(max(1, int64(permits)), h.Capacity())
 	}
 	return 1
 }

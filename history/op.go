@@ -141,6 +141,14 @@ func (op *Op) Foreign() bool {
 	return op.F == FChange && op.Value != nil && op.Value.Form != "" && op.Value.Client == ""
 }
 
+// Asks returns the mode and the permits of an acquire.
+func (op *Op) Asks() (mode string, permits int) {
+	if op.Value == nil {
+		return "", 0
+	}
+	return op.Value.Mode, op.Value.Permits
+}
+
 // observed reports whether an operation is an observation of a master, which may be recorded late.
 func (op *Op) observed() bool { return op.Value != nil && (op.F == FVote || op.F == FSnapshot) }
 

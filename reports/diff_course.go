@@ -32,18 +32,20 @@ func courseOf(dir string) (*Course, error) {
 	}
 	c := &Course{Calls: map[string][]time.Duration{}}
 	var ops []history.Op // without votes, which are most of the lines
-	var watch checker.Watch
-	_, err = history.ScanFile(path, func(op *history.Op) error {
+	h, err := history.ScanFile(path, func(op *history.Op) error {
 		c.End = op.Time
 		if op.F == history.FVote {
 			return nil
 		}
-		watch.Observe(*op)
 		ops = append(ops, *op)
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	watch := checker.Watch{Header: h.Header}
+	for _, op := range ops {
+		watch.Observe(op)
 	}
 	calls := history.CallsOf(ops)
 	for i := range ops {

@@ -73,7 +73,7 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
-		if p.Votes && unseen != "" {
+		if p.Votes && unseen != "" || Untested(p, run.law.kind) != "" {
 			continue
 		}
 		var j *judgement

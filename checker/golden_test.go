@@ -110,6 +110,10 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			} else {
 				header.HungHolder = wait
 			}
+		case "kind":
+			header.Kind = history.LockKind(arg.Vals[0])
+		case "permits":
+			arg.Scan(t, 0, &header.Permits)
 		case "fencing":
 			header.Fencing = true
 		case "only":

@@ -19,6 +19,17 @@ const (
 // LockKinds lists all kinds of locks.
 var LockKinds = []LockKind{Mutex, ReadWrite, Semaphore, Reentrant}
 
+// Words returns the name of the kind in a sentence.
+func (k LockKind) Words() string {
+	switch k {
+	case ReadWrite:
+		return "read-write lock"
+	case Reentrant:
+		return "re-entrant lock"
+	}
+	return string(k)
+}
+
 // ModeRead is the mode of an acquire by a reader. An acquire without a mode is exclusive.
 const ModeRead = "read"
 

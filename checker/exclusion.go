@@ -25,8 +25,8 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 		swept[o.later.key] = true
 	}
 	judged := 0
-	for i := range all {
-		if !all[i].empty() && r.counts(all[i].from) {
+	for _, s := range r.law.inOrder(all) {
+		if r.counts(s.from) {
 			judged++
 		}
 	}
@@ -35,10 +35,13 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), r.moreContention()),
 		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
-				share(t.found, t.checked, "holds"), at(first.At), first.Key)
+			began := "began while another lease still held the lock"
+			if !r.law.alone() {
+				began = "began while others that had not ended left no room for it"
+			}
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "holds"), began, at(first.At), first.Key)
 		},
-		holds:         func(t tally) string { return fmt.Sprintf("no two of %s overlapped", count(t.checked, "hold", "holds")) },
+		holds:         func(t tally) string { return r.law.compatible(count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
 	}
 	j.dead = r.deadOnArrival()

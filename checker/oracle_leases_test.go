@@ -319,9 +319,8 @@ func (o *oracle) owners(op history.Op) []*acquisition {
 	return mine
 }
 
-// contendedWrite says whether the last acquisition with a write's token was contended.
-func (o *oracle) contendedWrite(op history.Op) bool {
-	all := o.owners(op)
+// lastContended says whether the last of some acquisitions was contended.
+func (o *oracle) lastContended(all []*acquisition) bool {
 	return len(all) > 0 && o.contended(all[len(all)-1])
 }
 
@@ -352,7 +351,7 @@ func (o *oracle) staleWrites(fenced bool) (f finding) {
 			continue
 		}
 		tested = tested || len(o.writers(op)) > 0
-		if o.contendedWrite(op) {
+		if o.lastContended(o.owners(op)) {
 			at = append(at, op.Time)
 		}
 		if all := o.owners(op); !fenced && len(all) > 0 {
@@ -412,7 +411,7 @@ func (o *oracle) noLostUpdate() (f finding) {
 		if from == nil {
 			continue
 		}
-		if o.contendedWrite(op) {
+		if o.lastContended(o.writers(op)) {
 			at = append(at, op.Time)
 		}
 		if before != nil && *from != *before {

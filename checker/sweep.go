@@ -18,6 +18,7 @@ type stretch struct {
 	from, to           time.Duration
 	ops                []int          // the operations that begin it and say how long it lasts
 	lease              *history.Lease // the lease of the hold or section; nil if unknown
+	last               *history.Lease // of stretches that count as one: the lease of the one that ends last, if that is not lease
 	weight             int64
 	cut                bool // a section that was never left
 	crashed            bool // its client crashed in it
@@ -73,13 +74,9 @@ func (x law) opposes(s *stretch, weight int64) bool {
 //	c             |---------|   overlaps a
 //	d                       |--|
 func sweep(all []stretch, by law) []overlap {
-	order := inOrder(all)
-	if by.nests() {
-		order = merged(order)
-	}
 	var found []overlap
 	var on active
-	for _, s := range order {
+	for _, s := range by.inOrder(all) {
 		if len(on.going) > 0 && on.going[0].key != s.key {
 			on = active{}
 		}
@@ -95,8 +92,9 @@ func sweep(all []stretch, by law) []overlap {
 	return found
 }
 
-// inOrder returns the stretches that are not empty, by key and then in the order in which they begin.
-func inOrder(all []stretch) []*stretch {
+// inOrder returns the stretches that are not empty, by key and then in the order in which they begin. Those that count
+// as one are one.
+func (x law) inOrder(all []stretch) []*stretch {
 	order := make([]*stretch, 0, len(all))
 	for i := range all {
 		if !all[i].empty() {
@@ -106,6 +104,9 @@ func inOrder(all []stretch) []*stretch {
 	slices.SortStableFunc(order, func(a, b *stretch) int {
 		return cmp.Or(strings.Compare(a.key, b.key), a.before(b))
 	})
+	if x.nests() {
+		return merged(order)
+	}
 	return order
 }
 
@@ -124,7 +125,7 @@ func merged(order []*stretch) []*stretch {
 		mine := owner{s.key, s.client}
 		if m := last[mine]; m != nil && s.from < m.to {
 			if s.to > m.to {
-				m.to, m.ops = s.to, append(m.ops[:1:1], s.ops...)
+				m.to, m.ops, m.last = s.to, append(m.ops[:1:1], s.ops...), s.lease
 			}
 			continue
 		}

@@ -68,8 +68,10 @@ type Env struct {
 	TTL     time.Duration
 	Timeout time.Duration // per master; 0: the lock's default
 	Fencing bool
-	Wait    int           // number of replicas that must have a key before a master's vote counts
-	Hooks   redlock.Hooks // for locks that run here
+	Kind    history.LockKind // which holds may overlap; empty: the lock's own kind
+	Permits int              // how many a semaphore has
+	Wait    int              // number of replicas that must have a key before a master's vote counts
+	Hooks   redlock.Hooks    // for locks that run here
 
 	// Pass is called at the points where the client may be stopped. It returns false if the client
 	// was ended there. If it is nil, the client is not stopped.
@@ -115,9 +117,10 @@ func (s Env) Wall() time.Time {
 // Kind is a lock under test that can be selected by name.
 type Kind struct {
 	Name    string
-	Summary string // one line
-	Fencing bool   // it can give fencing tokens
-	First   bool   // it uses only the first master
+	Summary string           // one line
+	Kind    history.LockKind // which holds may overlap; empty: a mutex
+	Fencing bool             // it can give fencing tokens
+	First   bool             // it uses only the first master
 	// Connects reports whether the lock reaches masters only by connections (Env.Addrs, Env.Dial), and
 	// waits and reads the time by itself: it cannot use simulated masters that only answer calls.
 	Connects  bool
@@ -179,10 +182,10 @@ func (k Kind) Quorum(n int) int {
 
 // Locks lists the locks under test: first those that are meant to be correct, then the folklore
 // and the planted bugs.
-var Locks = slices.Concat(correct, folklore, redissons, planted)
+var Locks = slices.Concat(correct, folklore, redissons, planted, plantedShared)
 
 // correct lists the locks that are meant to be correct.
-var correct = slices.Concat(redlocks, textbooks, fairs)
+var correct = slices.Concat(redlocks, textbooks, fairs, shareds)
 
 // registered holds the locks of programs that use this project as a library.
 var registered = struct {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,6 +140,25 @@ type Kind struct {
 	Bug    string // the planted bug: b1 to b27
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
+}
+
+// Can reports whether the lock can be used as one of a kind: its own, or a mutex if one of its clients can have it alone, or a re-entrant
+// lock if its documentation says so.
+func (k Kind) Can(kind history.LockKind) bool {
+	switch own := cmp.Or(k.Kind, history.Mutex); kind {
+	case own:
+		return true
+	case history.Mutex:
+		return own != history.Semaphore
+	case history.Reentrant:
+		return k.Reentrant
+	}
+	return false
+}
+
+// NamesOfKind lists the locks of a kind that are meant to be correct.
+func NamesOfKind(kind history.LockKind) []string {
+	return named(slices.DeleteFunc(slices.Clone(correct), func(k Kind) bool { return cmp.Or(k.Kind, history.Mutex) != kind }))
 }
 
 // HungHolder returns the longest time for which the lock, according to its documentation, may be

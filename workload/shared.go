@@ -40,7 +40,7 @@ func sharedWith(change func(*sharedScripts), scripts sharedScripts) func(Env) (L
 	if change != nil {
 		change(&scripts)
 	}
-	return singleWith(mutations{shared: &scripts})
+	return singleWith(mutations{shared: &scripts, onlyUnanswered: true})
 }
 
 // shareds are the correct ones.
@@ -71,7 +71,7 @@ var plantedShared = []Kind{
 	},
 	{
 		Name: "rw-reader-frees-writer", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
-		Summary: "the release of a reader whose lease has ended deletes the key, which a writer has now",
+		Summary: "the release of a reader whose lease has ended deletes the key that a writer has now",
 		New:     sharedWith(func(s *sharedScripts) { s.release = ReadWriteReleaseAny }, readWriteScripts),
 	},
 	{

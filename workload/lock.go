@@ -137,7 +137,7 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
 	// to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b27
+	Bug    string // the planted bug: b1 to b33
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }

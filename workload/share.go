@@ -45,7 +45,7 @@ func (c *client) share() Share {
 			return Share{Mode: history.ModeRead}
 		}
 	case history.Semaphore:
-		return Share{Permits: 1 + c.random.IntN(cfg.Permits)}
+		return Share{Permits: 1 + c.random.IntN(max(1, cfg.Permits))}
 	}
 	return Share{}
 }

@@ -65,32 +65,32 @@ var shareds = []Kind{
 // plantedShared are bugs of such locks that trackers report.
 var plantedShared = []Kind{
 	{
-		Name: "rw-short-reader", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Name: "rw-short-reader", Bug: "b28", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
 		Summary: "a reader that joins sets the TTL of the key to its own, and ends the longer lease of another reader",
 		New:     sharedWith(func(s *sharedScripts) { s.set = ReadWriteSetShort }, readWriteScripts),
 	},
 	{
-		Name: "rw-reader-frees-writer", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Name: "rw-reader-frees-writer", Bug: "b29", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
 		Summary: "the release of a reader whose lease has ended deletes the key that a writer has now",
 		New:     sharedWith(func(s *sharedScripts) { s.release = ReadWriteReleaseAny }, readWriteScripts),
 	},
 	{
-		Name: "semaphore-declared-anew", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
+		Name: "semaphore-declared-anew", Bug: "b30", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
 		Summary: "whoever finds no free permit declares all of them anew",
 		New:     sharedWith(func(s *sharedScripts) { s.set = SemaphoreSetAnew }, semaphoreScripts),
 	},
 	{
-		Name: "semaphore-returned-twice", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
+		Name: "semaphore-returned-twice", Bug: "b31", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
 		Summary: "a release gives permits back that have expired, and were given back then",
 		New:     sharedWith(func(s *sharedScripts) { s.release = SemaphoreReleaseTwice }, semaphoreScripts),
 	},
 	{
-		Name: "reentrant-inner-frees", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
+		Name: "reentrant-inner-frees", Bug: "b32", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
 		Summary: "the inner release deletes the key that the outer lease still needs",
 		New:     sharedWith(func(s *sharedScripts) { s.release = NestedReleaseAll }, nestedScripts),
 	},
 	{
-		Name: "reentrant-inner-shortens", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
+		Name: "reentrant-inner-shortens", Bug: "b33", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
 		Summary: "the inner acquire, which is for a short time, sets the TTL of the key to a tenth",
 		New:     sharedWith(func(s *sharedScripts) { s.set = NestedSetShort }, nestedScripts),
 	},

@@ -49,6 +49,7 @@ func (c *campaign) meet(bend bool) error {
 	if c.client, err = clients.Resolve(c.s.Client); err != nil {
 		return &scenario.Problem{Field: "client", Says: err.Error()}
 	}
+	site.Kind, site.Permits = c.s.Kind, permitsOf(&c.s)
 	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
 	site.Record, site.Observe = func(history.Op, time.Duration) {}, nil
 	command := c.command()

@@ -184,7 +184,7 @@ func (c *client) acquire(ctx context.Context, key string, share Share, timeout t
 	var err error
 	giveUp := func() { end(fmt.Errorf("not acquired within %v", timeout)) }
 	alive = c.inUntil(commandAcquire, key, timeout, giveUp, func() {
-		if lease, err = acquireShare(waiting, c.lock, key, share); lease == nil && err == nil {
+		if lease, err = AcquireShare(waiting, c.lock, key, share); lease == nil && err == nil {
 			err = errNeither
 		}
 	})

@@ -196,7 +196,7 @@ type member struct {
 
 // AcquireShare acquires a part of the lock.
 func (m *member) AcquireShare(ctx context.Context, key string, share Share) (Lease, error) {
-	return acquireShare(ctx, m.Lock, key, share)
+	return AcquireShare(ctx, m.Lock, key, share)
 }
 
 func (m *member) Close() (err error) {

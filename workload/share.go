@@ -21,8 +21,8 @@ type SharedLock interface {
 	AcquireShare(ctx context.Context, key string, share Share) (Lease, error)
 }
 
-// acquireShare acquires a part of a lock. What a lock cannot be asked for, its kind does not have.
-func acquireShare(ctx context.Context, l Lock, key string, share Share) (Lease, error) {
+// AcquireShare acquires a part of a lock. What a lock cannot be asked for, its kind does not have.
+func AcquireShare(ctx context.Context, l Lock, key string, share Share) (Lease, error) {
 	if s, ok := l.(SharedLock); ok && share != (Share{}) {
 		return s.AcquireShare(ctx, key, share)
 	}

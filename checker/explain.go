@@ -11,7 +11,7 @@ import (
 
 // explainHolds explains that two leases were held at once.
 func (r *run) explainHolds(v *Violation, o overlap) {
-	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), r.law.what(o.later.lease))
+	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), r.what(o.later.lease))
 	if o.later.from > o.later.lease.Acquired() {
 		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
 	}
@@ -74,9 +74,9 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	if r.h.Header.Until == history.UntilReleased || g.Endless() {
 		valid = "valid until it is released"
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, r.law.what(l), fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, r.what(l), fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
-		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, r.law.what(l), fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, r.what(l), fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	}
 	n.addResting(e, votes)
 	n.shortTTL(l, g, history.CommandSet, 0)

@@ -6,17 +6,32 @@ import (
 	"lockpick/history"
 )
 
-// what names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".
-func (x law) what(l *history.Lease) string {
+// Part says what a lease has of a lock that several clients may hold: "for reading", "2 of the 3 permits", or "". shared says
+// that others may hold the lock beside it.
+func Part(h *history.Header, l *history.Lease) (part string, shared bool) {
+	x := lawOf(h)
+	shared = x.of(l) < x.capacity
 	switch {
-	case x.kind == history.ReadWrite && l.Mode == history.ModeRead:
-		return l.Key + " for reading"
+	case x.kind == history.ReadWrite && shared:
+		part = "for reading"
 	case x.kind == history.ReadWrite:
-		return l.Key + " for writing"
+		part = "for writing"
 	case x.kind == history.Semaphore:
-		return fmt.Sprintf("%s of %s", x.permits(x.of(l)), l.Key)
+		part = x.permits(x.of(l))
 	}
-	return l.Key
+	return part, shared
+}
+
+// what names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".
+func (r *run) what(l *history.Lease) string {
+	part, _ := Part(&r.h.Header, l)
+	switch {
+	case part == "":
+		return l.Key
+	case r.law.kind == history.Semaphore:
+		return part + " of " + l.Key
+	}
+	return l.Key + " " + part
 }
 
 // permits is a number of permits, of all that there are.

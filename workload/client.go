@@ -278,6 +278,8 @@ func (c *client) section(ctx context.Context, key string, lease Lease, share Sha
 		}
 		if c.writes(share) {
 			goOn, alive = c.write(key, lease)
+		} else {
+			alive = c.pass(BeforeWrite, key, lease) // it can be stopped in its section as others are
 		}
 		if !alive {
 			return lease, false

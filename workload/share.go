@@ -12,6 +12,7 @@ import (
 type Share struct {
 	Mode    string // history.ModeRead: as a reader; empty: exclusive
 	Permits int    // of a semaphore; 0: one
+	owner   string // of a re-entrant lock, which the lock itself knows
 }
 
 // SharedLock is a lock that several clients may hold at once: a read-write lock or a semaphore.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"context"
 
 	"lockpick/history"
 	"lockpick/redlock/protocol"
@@ -12,20 +13,27 @@ import (
 //
 //	ARGV[1] the token of the attempt      ARGV[4] "read" or "write"
 //	ARGV[2] the TTL in milliseconds       ARGV[5] how many permits it asks for
-//	ARGV[3] the owner: a lock object      ARGV[6] how many there are
+//	ARGV[3] the owner: who calls         ARGV[6] how many there are
 type sharedScripts struct{ set, extend, release *protocol.Script }
 
 // ofShare returns the command for a share of a key.
 func (l *textbook) ofShare(kind protocol.Kind, script *protocol.Script, key, token string, share Share) []command {
-	l.mu.Lock()
-	if l.owner == "" {
-		l.owner = l.token()
-	}
-	owner := l.owner
-	l.mu.Unlock()
 	return []command{{kind: kind, script: script, keys: []string{key}, ttl: l.env.TTL, args: []any{
-		token, l.env.TTL.Milliseconds(), owner, cmp.Or(share.Mode, "write"), max(1, share.Permits), max(1, l.env.Permits),
+		token, l.env.TTL.Milliseconds(), share.owner, cmp.Or(share.Mode, "write"), max(1, share.Permits), max(1, l.env.Permits),
 	}}}
+}
+
+// ownerIn returns who calls: the lock object, and the client if several use it.
+func (l *textbook) ownerIn(ctx context.Context) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == "" {
+		l.id = l.token()
+	}
+	if c, ok := ctx.Value(callerKey{}).(*client); ok {
+		return l.id + ":" + c.name
+	}
+	return l.id
 }
 
 // These are locks on the first master that are no mutexes, shaped like those of Redisson. The hash that a

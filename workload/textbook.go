@@ -26,7 +26,7 @@ type textbook struct {
 
 	mu       sync.Mutex // guards the fields below; never held while waiting
 	prepared bool
-	owner    string                    // of a re-entrant lock: this object's id, since its client may have crashed before
+	id       string                    // of a re-entrant lock: what tells it from that of an earlier life of its client
 	tokens   map[string]string         // by key, the token of the latest lease
 	reusable map[string]*textbookLease // by key, a lease whose release was cancelled
 }
@@ -88,6 +88,9 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 
 // AcquireShare does the same for a part of a lock that has parts.
 func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (Lease, error) {
+	if l.mutations.shared != nil {
+		share.owner = l.ownerIn(ctx)
+	}
 	l.prepare(ctx)
 	if x := l.reuse(key); x != nil {
 		return x.shown(), nil

@@ -87,10 +87,7 @@ var convictions = []conviction{
 			{Fault: "partition", At: 3 * time.Second, For: 5 * time.Second, Masters: []string{"m1", "m2"}, Clients: []string{"all"}, Mode: "drop"},
 		}
 	}},
-	// c2's leases are short, and it reads while c1 does, whose lease is longer.
-	{"rw-short-reader", checker.MutualExclusion, func(s *scenario.Scenario) {
-		s.ClientTTL = map[string]scenario.Duration{"c2": 500 * time.Millisecond}
-	}},
+	{"rw-short-reader", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"rw-reader-frees-writer", checker.MutualExclusion, standsBeforeEntering},
 	{"semaphore-declared-anew", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"semaphore-returned-twice", checker.MutualExclusion, standsBeforeEntering},

@@ -74,7 +74,7 @@ var shareds = []Kind{
 var plantedShared = []Kind{
 	{
 		Name: "rw-short-reader", Bug: "b28", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
-		Summary: "a reader that joins sets the TTL of the key to its own, and ends the longer lease of another reader",
+		Summary: "a reader that joins others for a short time sets the TTL of the key to a tenth, and ends their leases",
 		New:     sharedWith(func(s *sharedScripts) { s.set = ReadWriteSetShort }, readWriteScripts),
 	},
 	{

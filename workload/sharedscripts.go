@@ -12,8 +12,8 @@ var (
 	// longest lease.
 	ReadWriteSet = protocol.NewScript(readWriteSet)
 
-	// ReadWriteSetShort sets the TTL of the key to that of the reader that joined last.
-	ReadWriteSetShort = protocol.NewScript(strings.Replace(readWriteSet, longest, shortest, 1))
+	// ReadWriteSetShort sets the TTL of the key to a tenth when a reader joins others.
+	ReadWriteSetShort = protocol.NewScript(strings.Replace(readWriteSet, longest, shortIf("mode"), 1))
 
 	// ReadWriteExtend prolongs the key for a holder.
 	ReadWriteExtend = protocol.NewScript(prolong)
@@ -65,11 +65,7 @@ return 1`)
 	NestedSet = protocol.NewScript(nestedSet)
 
 	// NestedSetShort sets the TTL of the key to a tenth when its owner acquires it again.
-	NestedSetShort = protocol.NewScript(strings.Replace(nestedSet, longest, `if owner then
-	redis.call("pexpire", KEYS[1], math.floor(ARGV[2] / 10))
-else
-	redis.call("pexpire", KEYS[1], ARGV[2])
-end`, 1))
+	NestedSetShort = protocol.NewScript(strings.Replace(nestedSet, longest, shortIf("owner"), 1))
 
 	// NestedExtend prolongs the key for one of its holds.
 	NestedExtend = protocol.NewScript(prolong)
@@ -84,11 +80,17 @@ end
 return redis.call("del", KEYS[1])`)
 )
 
-// longest gives the key a TTL that no holder's lease outlasts; shortest forgets those before.
-const (
-	longest  = `redis.call("pexpire", KEYS[1], math.max(redis.call("pttl", KEYS[1]), tonumber(ARGV[2])))`
-	shortest = `redis.call("pexpire", KEYS[1], ARGV[2])`
-)
+// longest gives the key a TTL that no holder's lease outlasts.
+const longest = `redis.call("pexpire", KEYS[1], math.max(redis.call("pttl", KEYS[1]), tonumber(ARGV[2])))`
+
+// shortIf gives the key a tenth of the TTL if somebody holds it.
+func shortIf(held string) string {
+	return `if ` + held + ` then
+	redis.call("pexpire", KEYS[1], math.floor(ARGV[2] / 10))
+else
+	redis.call("pexpire", KEYS[1], ARGV[2])
+end`
+}
 
 const readWriteSet = `local mode = redis.call("hget", KEYS[1], "mode")
 if mode and (mode ~= "read" or ARGV[4] ~= "read") then

@@ -23,31 +23,9 @@ func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
 	keepToTheProtocol(t, clients.All)
 }
 
-// TestDocumentedClientWorks: the client of docs/clients.md is complete.
-func TestDocumentedClientWorks(t *testing.T) {
-	needsRedis(t)
-	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
-		t.Skipf("needs python3-redis: %v: %s", err, out)
-	}
-	page, err := os.ReadFile("../docs/clients.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
-	if code == nil {
-		t.Fatal("docs/clients.md has no example in Python")
-	}
-	file := filepath.Join(t.TempDir(), "lock.py")
-	if err := os.WriteFile(file, code[1], 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
-		t.Errorf("exit code %d\n%s%s", code, out, stderr)
-	}
-}
-
-// TestDocumentedReadWriteLockWorks: the read-write lock of docs/clients.md keeps to the protocol, and a run judges it as one.
-func TestDocumentedReadWriteLockWorks(t *testing.T) {
+// documentedClient writes the example in Python of docs/clients.md with a number into a file.
+func documentedClient(t *testing.T, number int, file string) {
+	t.Helper()
 	needsRedis(t)
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
 		t.Skipf("needs python3-redis: %v: %s", err, out)
@@ -60,11 +38,25 @@ func TestDocumentedReadWriteLockWorks(t *testing.T) {
 	if len(all) != 2 {
 		t.Fatalf("docs/clients.md has %d examples in Python", len(all))
 	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "rw.py")
-	if err := os.WriteFile(file, all[1][1], 0o644); err != nil {
+	if err := os.WriteFile(file, all[number][1], 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestDocumentedClientWorks: the client of docs/clients.md is complete.
+func TestDocumentedClientWorks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock.py")
+	documentedClient(t, 0, file)
+	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+}
+
+// TestDocumentedReadWriteLockWorks: the read-write lock of docs/clients.md keeps to the protocol, and a run judges it as one.
+func TestDocumentedReadWriteLockWorks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "rw.py")
+	documentedClient(t, 1, file)
 	if out, stderr, code := lockpick(t, dir, "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}

@@ -20,8 +20,8 @@ type Watch struct {
 	mu     sync.Mutex
 	now    time.Duration // the time of the last operation
 	keys   map[string]*watched
-	owners map[string]map[string]*watchHold // by process and token: the latest hold, until it is released
-	fresh  []*watched                       // keys with a hold that began now: later operations at this instant may still change it
+	owners map[string]map[string][]*watchHold // by process and token: the latest hold of each lease that is not released, the latest lease last
+	fresh  []*watched                         // keys with a hold that began now: later operations at this instant may still change it
 
 	settled int // violations that began before now
 	first   time.Duration
@@ -38,6 +38,7 @@ type watchHold struct {
 	client   string
 	weight   int64
 	from, to time.Duration
+	lost     bool // its lock reported that it is over
 }
 
 // Observe adds one operation. The caller must pass operations in the order of their times.
@@ -50,8 +51,10 @@ func (w *Watch) Observe(op history.Op) {
 	}
 	mine := w.owners[op.Process]
 	if op.F == history.FCrash {
-		for _, h := range mine {
-			h.to = min(h.to, op.Time)
+		for _, holds := range mine {
+			for _, h := range holds {
+				h.to = min(h.to, op.Time)
+			}
 		}
 		delete(w.owners, op.Process)
 		return
@@ -60,44 +63,48 @@ func (w *Watch) Observe(op history.Op) {
 		return
 	}
 	token := op.Value.Token
+	var h *watchHold // what a later line of the client is about
+	last := len(mine[token]) - 1
+	if last >= 0 {
+		h = mine[token][last]
+	}
 	switch {
 	case op.F == history.FAcquire && op.Type == history.OK:
 		if w.keys == nil {
-			w.keys, w.owners = map[string]*watched{}, map[string]map[string]*watchHold{}
+			w.keys, w.owners = map[string]*watched{}, map[string]map[string][]*watchHold{}
 		}
 		key := w.keys[op.Key]
 		if key == nil {
 			key = &watched{}
 			w.keys[op.Key] = key
 		}
-		w.begin(key, w.Header.Weight(op.Asks()), op)
+		if w.owners[op.Process] == nil {
+			w.owners[op.Process] = map[string][]*watchHold{}
+		}
+		w.owners[op.Process][token] = append(mine[token], w.begin(key, w.Header.Weight(op.Asks()), op))
+	case h == nil: // never granted, or released
+	case op.F == history.FRelease && op.Type == history.Invoke:
+		h.to = min(h.to, op.Time)
+		if mine[token] = mine[token][:last]; last == 0 {
+			delete(mine, token)
+		}
+	case h.lost:
 	case op.F == history.FExtend && op.Type == history.OK:
-		h := mine[token]
-		switch {
-		case h == nil: // never granted, or released
-		case op.Time <= h.to:
+		if op.Time <= h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
-		default: // the lease had ended: this is a new hold
-			w.begin(h.key, h.weight, op)
+		} else { // the lease had ended: this is a new hold
+			mine[token][last] = w.begin(h.key, h.weight, op)
 		}
 	case op.F == history.FClock:
-		if h := mine[token]; h != nil && op.Time < h.to {
+		if op.Time < h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
 		}
 	case op.F == history.FLost:
-		if h := mine[token]; h != nil {
-			h.to = min(h.to, op.Time-op.Value.Delay)
-			delete(mine, token)
-		}
-	case op.F == history.FRelease && op.Type == history.Invoke:
-		if h := mine[token]; h != nil {
-			h.to = min(h.to, op.Time)
-			delete(mine, token)
-		}
+		h.to, h.lost = min(h.to, op.Time-op.Value.Delay), true
 	}
 }
 
-func (w *Watch) begin(key *watched, weight int64, op history.Op) {
+func (w *Watch) begin(key *watched, weight int64, op history.Op) *watchHold {
 	kept := key.holds[:0]
 	for _, h := range key.holds {
 		if h.to >= op.Time { // an extension may still follow at this instant
@@ -107,16 +114,10 @@ func (w *Watch) begin(key *watched, weight int64, op history.Op) {
 	clear(key.holds[len(kept):])
 	h := &watchHold{key: key, client: op.Process, weight: weight, from: op.Time, to: op.Value.ValidUntil}
 	key.holds = append(kept, h)
-	if w.owners[op.Process] == nil {
-		w.owners[op.Process] = map[string]*watchHold{}
+	if !slices.Contains(w.fresh, key) {
+		w.fresh = append(w.fresh, key)
 	}
-	w.owners[op.Process][op.Value.Token] = h
-	for _, k := range w.fresh {
-		if k == key {
-			return
-		}
-	}
-	w.fresh = append(w.fresh, key)
+	return h
 }
 
 // settle counts the violations that began at the instant now, which is over.

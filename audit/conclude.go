@@ -94,7 +94,7 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
 	case row.Schedules == 0:
 		f.Why, f.Help = "interrupted before it was tried", judge.Program+" audit --resume goes on"
-	case level == checker.Extension.Level && !a.subject.Extends, (level == checker.FencedWrites.Level || level == checker.FencingMonotone.Level) && !a.subject.Fencing:
+	case !a.subject.judges(level), level == checker.Extension.Level && !a.subject.Extends, (level == checker.FencedWrites.Level || level == checker.FencingMonotone.Level) && !a.subject.Fencing:
 		return nil
 	default:
 		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))

@@ -86,6 +86,12 @@ var convictions = []conviction{
 	{"redlock-extend-released", "extended-after-release", checker.Extension},
 	{"redlock-own-is-granted", "acquired-again", checker.MutualExclusion},
 	{"redlock-reuses-cancelled", "cancelled-release", checker.MutualExclusion},
+	{"rw-short-reader", "quiet", checker.MutualExclusion},
+	{"rw-reader-frees-writer", "stopped-inside", checker.MutualExclusion},
+	{"semaphore-declared-anew", "quiet", checker.MutualExclusion},
+	{"semaphore-returned-twice", "stopped-inside", checker.MutualExclusion},
+	{"reentrant-inner-frees", "quiet", checker.MutualExclusion},
+	{"reentrant-inner-shortens", "quiet", checker.MutualExclusion},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 }
 

@@ -257,7 +257,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if len(opt.Client) == 0 {
 		kind, _ := workload.LockNamed(opt.Lock)
 		return Subject{
-			Lock: kind.Name, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true, Shares: true,
+			Lock: kind.Name, Kind: kind.Kind, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true, Shares: true,
 			Queues: kind.DeadWaiter > 0, Reentrant: kind.Reentrant,
 		}, nil
 	}
@@ -268,7 +268,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 		return Subject{}, err
 	}
 	return Subject{
-		Lock: lock, Client: opt.Client, Library: hello.Library, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
+		Lock: lock, Client: opt.Client, Library: hello.Library, Kind: hello.Kind, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
 		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
 	}, nil
 }

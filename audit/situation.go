@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/history"
 	"lockpick/workload"
 )
 
@@ -92,7 +94,8 @@ type Subject struct {
 	Lock      string
 	Client    []string // the command that runs as each client; empty: one of Lockpick's own locks
 	Library   string
-	One       bool // uses one master
+	Kind      history.LockKind // which holds may overlap; empty: a mutex
+	One       bool             // uses one master
 	Extends   bool
 	Fencing   bool
 	Waits     bool // can wait for replicas
@@ -102,6 +105,13 @@ type Subject struct {
 	Reentrant bool               // says that it is re-entrant
 	Queues    bool               // has a queue that waits for dead waiters
 	TTLs      *workload.Lifespan // TTLs that it accepts; nil: any
+}
+
+// judges reports whether any property of a level is judged of locks of the subject's kind.
+func (s *Subject) judges(level string) bool {
+	return slices.ContainsFunc(checker.PropertiesOf([]string{level}), func(p checker.Property) bool {
+		return checker.Untested(p, cmp.Or(s.Kind, history.Mutex)) == ""
+	})
 }
 
 // has reports whether the lock has an ability.

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,10 @@ const clientsDir = "clients"
 func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
 	if !s.RunsCommand() {
 		kind, _ := workload.LockNamed(s.Lock)
+		kind.Kind = s.LockKind()
 		return kind
 	}
-	return workload.Kind{Name: s.Lock, Summary: hello.Library, Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1}
+	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1}
 }
 
 // meet starts the command of the clients once to read its description of itself. If bend is set, it also
@@ -47,6 +49,7 @@ func (c *campaign) meet(bend bool) error {
 	if c.client, err = clients.Resolve(c.s.Client); err != nil {
 		return &scenario.Problem{Field: "client", Says: err.Error()}
 	}
+	site.Kind, site.Permits = c.s.Kind, permitsOf(&c.s)
 	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
 	site.Record, site.Observe = func(history.Op, time.Duration) {}, nil
 	command := c.command()
@@ -65,6 +68,9 @@ func (c *campaign) meet(bend bool) error {
 	}
 	if c.s.Fencing && !c.hello.Has(workload.CanFence) {
 		return &scenario.Problem{Field: "fencing", Says: "the client does not say that its grants carry fencing tokens (\"can\":[\"fence\"])"}
+	}
+	if says := cmp.Or(c.hello.Kind, history.Mutex); c.s.Kind != "" && c.s.Kind != says {
+		return &scenario.Problem{Field: "kind", Says: fmt.Sprintf("the client says that its lock is a %s (\"kind\":%q), not a %s", says.Words(), says, c.s.Kind.Words())}
 	}
 	for i, u := range c.s.Usage {
 		if workload.Usage(u).Shares() && !c.hello.Has(workload.CanShare) {

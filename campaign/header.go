@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"os"
@@ -56,7 +57,15 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 	if s.Resource.Compares() {
 		guarded = string(s.Resource)
 	}
+	kind, permits := lock.Kind, 0
+	switch kind {
+	case history.Mutex:
+		kind = ""
+	case history.Semaphore:
+		permits = permitsOf(s)
+	}
 	return history.Header{
+		Kind: kind, Permits: permits,
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: driver, Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
 		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
 		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
@@ -65,3 +74,6 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 		Versions: versions,
 	}
 }
+
+// permitsOf returns how many permits a semaphore has.
+func permitsOf(s *scenario.Scenario) int { return cmp.Or(s.Permits, workload.DefaultPermits) }

@@ -64,6 +64,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 
 // observe registers the observers that count grants and violations during the run.
 func (c *campaign) observe() {
+	c.watch.Header = headerOf(&c.s, c.masters, c.hello, "", time.Time{})
 	c.recorder.Observe(c.watch.Observe)
 	c.recorder.Observe(func(op history.Op) {
 		if op.F == history.FAcquire && op.Type == history.OK {

@@ -87,6 +87,12 @@ var convictions = []conviction{
 			{Fault: "partition", At: 3 * time.Second, For: 5 * time.Second, Masters: []string{"m1", "m2"}, Clients: []string{"all"}, Mode: "drop"},
 		}
 	}},
+	{"rw-short-reader", checker.MutualExclusion, func(*scenario.Scenario) {}},
+	{"rw-reader-frees-writer", checker.MutualExclusion, standsBeforeEntering},
+	{"semaphore-declared-anew", checker.MutualExclusion, func(*scenario.Scenario) {}},
+	{"semaphore-returned-twice", checker.MutualExclusion, standsBeforeEntering},
+	{"reentrant-inner-frees", checker.MutualExclusion, func(*scenario.Scenario) {}},
+	{"reentrant-inner-shortens", checker.MutualExclusion, func(s *scenario.Scenario) { s.LongHolds = 1 }},
 	// Between the quorum and the PEXPIRE the client stands still for longer than its keys last.
 	{"redisson-redlock", checker.MutualExclusion, standsBetween(4500 * time.Millisecond)},
 	{"redisson-watchdog", checker.BeliefExclusion, cutOff},
@@ -174,6 +180,12 @@ func standsBetween(d time.Duration) func(*scenario.Scenario) {
 // diesBetween ends c1 between two commands.
 func diesBetween(s *scenario.Scenario) {
 	s.Schedule = []scenario.Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+}
+
+// standsBeforeEntering stops c1, who has been granted the lock, for longer than a TTL.
+func standsBeforeEntering(s *scenario.Scenario) {
+	s.TimeLimit = 30 * time.Second
+	s.Schedule = []scenario.Step{{Fault: "client-pause", After: "c1 acquires k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeEnter}}
 }
 
 // standsInside stops c1 before its writes for longer than a TTL.

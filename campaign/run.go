@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -273,6 +274,7 @@ func (c *campaign) runStages() (err error) {
 		}
 	}
 	w, err := workload.New(workload.Config{
+		Permits: permitsOf(&s), Readers: cmp.Or(s.Readers, workload.DefaultReaders),
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: min(3*s.TTL, max(3*longTTL, s.TimeLimit)) + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)

@@ -59,7 +59,7 @@ func Check(h *history.History, by ...Property) Report {
 
 // CheckPacked is Check for a packed history.
 func CheckPacked(h *history.Packed, by ...Property) Report {
-	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) }, by...)
+	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(&h.Header, ops, PorcupineLimit) }, by...)
 }
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
@@ -73,7 +73,7 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
-		if p.Votes && unseen != "" {
+		if p.Votes && unseen != "" || Untested(p, run.law.kind) != "" {
 			continue
 		}
 		var j *judgement
@@ -115,6 +115,7 @@ func unseen(h *history.Packed) string {
 // run is a history with the derived data that several properties need.
 type run struct {
 	h             *history.Packed
+	law           law             // which holds and sections may overlap
 	seen          *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all
 	leases        []*history.Lease
 	leaseOf       []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
@@ -154,7 +155,7 @@ type run struct {
 }
 
 func newRun(h *history.Packed) *run {
-	r := &run{h: h, faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
+	r := &run{h: h, law: lawOf(&h.Header), faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
 		window: history.Span{From: -1 << 62, To: 1 << 62}, interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
 	r.leases, r.leaseOf = history.LeasesByLine(h.Ops)
 	if n := len(h.Ops); n > 0 {

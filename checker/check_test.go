@@ -77,7 +77,7 @@ func TestViolationConfirmedByPorcupineStandsAfterItsTimeout(t *testing.T) {
 }
 
 func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
-	if v := linearizable(broken(2), 0); !v.undecided || len(v.illegal) > 0 {
+	if v := linearizable(&history.Header{}, broken(2), 0); !v.undecided || len(v.illegal) > 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -86,16 +86,16 @@ func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
 // ran concurrently stay in one epoch.
 func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {
 	ops := record(20_000, false)
-	k := tenures(ops)[0]
-	parts := epochs(k.tenures, 100)
+	k := tenures(&history.Header{}, ops)[0]
+	parts := epochs(&history.Header{}, k.tenures, 100)
 	if len(parts) < 50 {
 		t.Errorf("%d operations were cut into %d epochs only", len(ops), len(parts))
 	}
 	total, free := 0, int64(0)
 	for _, part := range parts {
-		total += len(part)
+		total += len(part.ops)
 		last := int64(0)
-		for _, o := range part {
+		for _, o := range part.ops {
 			if o.Call < free || o.Return < o.Call {
 				t.Fatalf("operation [%d, %d] in an epoch that begins at %d", o.Call, o.Return, free)
 			}
@@ -106,7 +106,7 @@ func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {
 	if total != 2*len(k.tenures) {
 		t.Errorf("%d of %d operations are in the epochs", total, 2*len(k.tenures))
 	}
-	held := epochs(tenures(broken(1000))[0].tenures, 100)
+	held := epochs(&history.Header{}, tenures(&history.Header{}, broken(1000))[0].tenures, 100)
 	if len(held) != 1 {
 		t.Errorf("a lock that is never free was cut into %d epochs", len(held))
 	}

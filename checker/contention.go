@@ -9,29 +9,74 @@ import (
 )
 
 // contended returns the leases for which another client competed: its acquire of the same
-// key was pending at some time between the grant and a TTL after it. A lease that was over
+// key was pending at some time between the grant and a TTL after it, and asked for more than what
+// the lease and the other holds at its grant left of the lock. A lease that was over
 // on arrival held nothing, so nobody competed with it.
-//
-// For each key the acquires are in the order of their calls. Among the acquires called up to a
-// time, only the two of different clients that were pending longest matter: at least one of them is
-// not by the lease's own client.
 func (r *run) contended() map[*history.Lease]bool {
 	if r.competed != nil {
 		return r.competed
 	}
 	r.competed = map[*history.Lease]bool{}
-	type pending struct {
-		client string
-		until  time.Duration
-	}
-	type prefix struct {
-		called      time.Duration
-		first, next pending // of different clients; next is the zero value while there is one client
-	}
-	byKey := map[string][]prefix{}
+	var weights []int64 // of the acquires, each once, in order
 	for _, a := range r.attempts() {
+		if i, known := slices.BinarySearch(weights, a.weight); !known {
+			weights = slices.Insert(weights, i, a.weight)
+		}
+	}
+	least := make([]map[string][]pendingAcquires, len(weights)) // by position in weights and by key, built when needed
+	others := r.heldBeside()
+	for _, l := range r.leases {
+		if deadOnArrival(l) {
+			continue
+		}
+		left := r.law.capacity - r.law.of(l) - others(l)
+		i, _ := slices.BinarySearch(weights, left+1)
+		if i == len(weights) {
+			continue
+		}
+		if least[i] == nil {
+			least[i] = r.pendingAcquires(weights[i])
+		}
+		all := least[i][l.Key]
+		n, _ := slices.BinarySearchFunc(all, l.Acquired()+r.h.Header.TTL+1, func(p pendingAcquires, t time.Duration) int { return cmp.Compare(p.called, t) })
+		if n == 0 {
+			continue
+		}
+		p := all[n-1]
+		other := p.first
+		if other.client == l.Process {
+			other = p.next
+		}
+		if other.client != "" && other.until >= l.Acquired() {
+			r.competed[l] = true
+		}
+	}
+	return r.competed
+}
+
+// pending is an acquire of a client that lasted until a time.
+type pending struct {
+	client string
+	until  time.Duration
+}
+
+// pendingAcquires says which of the acquires of a key that were called up to a time were pending longest: those of two
+// different clients, because at least one of them is not by a lease's own client. next is the zero value while there is
+// one client.
+type pendingAcquires struct {
+	called      time.Duration
+	first, next pending
+}
+
+// pendingAcquires returns by key, in the order of their calls, the acquires that ask for at least a weight.
+func (r *run) pendingAcquires(weight int64) map[string][]pendingAcquires {
+	byKey := map[string][]pendingAcquires{}
+	for _, a := range r.attempts() {
+		if a.weight < weight {
+			continue
+		}
 		all := byKey[a.key]
-		p := prefix{called: a.invoked}
+		p := pendingAcquires{called: a.invoked}
 		if n := len(all); n > 0 {
 			p.first, p.next = all[n-1].first, all[n-1].next
 		}
@@ -51,25 +96,39 @@ func (r *run) contended() map[*history.Lease]bool {
 		}
 		byKey[a.key] = append(all, p)
 	}
-	for _, l := range r.leases {
-		if deadOnArrival(l) {
-			continue
-		}
-		all := byKey[l.Key]
-		i, _ := slices.BinarySearchFunc(all, l.Acquired()+r.h.Header.TTL+1, func(p prefix, t time.Duration) int { return cmp.Compare(p.called, t) })
-		if i == 0 {
-			continue
-		}
-		p := all[i-1]
-		other := p.first
-		if other.client == l.Process {
-			other = p.next
-		}
-		if other.client != "" && other.until >= l.Acquired() {
-			r.competed[l] = true
+	return byKey
+}
+
+// heldBeside returns how much the other holds on the key of a lease weigh at its grant. Where one hold takes the
+// whole lock, that does not matter.
+func (r *run) heldBeside() func(*history.Lease) int64 {
+	if r.law.capacity == 1 {
+		return func(*history.Lease) int64 { return 0 }
+	}
+	type change struct{ at, weight int64 }
+	byKey := map[string][]change{}
+	for _, s := range holds(r.leases, r.law) {
+		if !s.empty() {
+			byKey[s.key] = append(byKey[s.key], change{int64(s.from), s.weight}, change{int64(s.to), -s.weight})
 		}
 	}
-	return r.competed
+	for _, all := range byKey {
+		slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+		for i := range all[1:] {
+			all[i+1].weight += all[i].weight
+		}
+	}
+	return func(l *history.Lease) int64 {
+		all := byKey[l.Key]
+		i, _ := slices.BinarySearchFunc(all, int64(l.Acquired())+1, func(c change, t int64) int { return cmp.Compare(c.at, t) })
+		if i == 0 {
+			return 0
+		}
+		if span := l.Holds()[0]; span.Empty() {
+			return all[i-1].weight
+		}
+		return all[i-1].weight - r.law.of(l)
+	}
 }
 
 // contendedGrants returns the grant times of the contended leases for which counts, if not nil, is

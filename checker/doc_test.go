@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +26,16 @@ func TestDocumentedHistoriesViolate(t *testing.T) {
 	for _, m := range example.FindAllStringSubmatch(string(page), -1) {
 		name, options, text := m[1], m[2], m[3]
 		documented[name] = true
-		t.Run(name, func(t *testing.T) {
+		t.Run(name+options, func(t *testing.T) {
 			header := history.Header{Masters: 5, Quorum: 3, TTL: 2 * time.Second, Driver: "sim", Fencing: strings.Contains(options, "fencing")}
 			if _, value, ok := strings.Cut(options, "resource="); ok {
 				header.Resource = value
+			}
+			if _, value, ok := strings.Cut(options, "kind="); ok {
+				header.Kind = history.LockKind(strings.Fields(value)[0])
+			}
+			if _, value, ok := strings.Cut(options, "permits="); ok {
+				header.Permits, _ = strconv.Atoi(strings.Fields(value)[0])
 			}
 			if _, value, ok := strings.Cut(options, "properties=("); ok {
 				header.Properties = strings.Split(strings.TrimSuffix(strings.TrimSpace(value), ")"), ",")

@@ -75,7 +75,11 @@ func parse(header history.Header, text string) (*history.History, error) {
 			for _, op := range ops {
 				if op.F == history.FAcquire {
 					if op.Type == history.OK && !calling[process] {
-						h.Ops = append(h.Ops, history.Op{Time: at, Process: process, Type: history.Invoke, F: history.FAcquire, Key: op.Key})
+						call := history.Op{Time: at, Process: process, Type: history.Invoke, F: history.FAcquire, Key: op.Key}
+						if op.Value.Mode != "" || op.Value.Permits != 0 {
+							call.Value = &history.Value{Mode: op.Value.Mode, Permits: op.Value.Permits}
+						}
+						h.Ops = append(h.Ops, call)
 					}
 					calling[process] = op.Type == history.Invoke
 				}
@@ -116,6 +120,10 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			v.Took, err = time.ParseDuration(value)
 		case pair && name == "bound":
 			v.Bound, err = time.ParseDuration(value)
+		case pair && name == "mode":
+			v.Mode = value
+		case pair && name == "permits":
+			v.Permits, err = strconv.Atoi(value)
 		case pair && name == "fence":
 			v.Fence, err = strconv.ParseInt(value, 10, 64)
 		case pair && name == "value":

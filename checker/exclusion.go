@@ -11,8 +11,8 @@ import (
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
 func (r *run) mutualExclusion(second linearizability) *judgement {
-	all := holds(r.leases)
-	overlaps := sweep(all)
+	all := holds(r.leases, r.law)
+	overlaps := sweep(all, r.law)
 	found := make([]Violation, 0, len(overlaps))
 	byLater := map[int]overlap{}
 	swept := map[string]bool{}
@@ -25,8 +25,8 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 		swept[o.later.key] = true
 	}
 	judged := 0
-	for i := range all {
-		if !all[i].empty() && r.counts(all[i].from) {
+	for _, s := range r.law.inOrder(all) {
+		if r.counts(s.from) {
 			judged++
 		}
 	}
@@ -35,10 +35,13 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), r.moreContention()),
 		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
-				share(t.found, t.checked, "holds"), at(first.At), first.Key)
+			began := "began while another lease still held the lock"
+			if !r.law.alone() {
+				began = "began while others that had not ended left no room for it"
+			}
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "holds"), began, at(first.At), first.Key)
 		},
-		holds:         func(t tally) string { return fmt.Sprintf("no two of %s overlapped", count(t.checked, "hold", "holds")) },
+		holds:         func(t tally) string { return r.law.compatible(count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
 	}
 	j.dead = r.deadOnArrival()
@@ -76,12 +79,12 @@ func disagree(swept map[string]bool, second linearizability) string {
 }
 
 // violation returns an overlap as a Violation. Its Ops prove it: the operations that began
-// the earlier stretch and say how long it lasts, then the operation that began the later.
+// the earlier stretches and say how long they last, then the operation that began the later.
 func violation(o overlap) Violation {
-	return Violation{
-		Key: o.later.key, At: o.from(), Until: o.to(),
-		Ops:     append(slices.Clone(o.earlier.ops), o.later.ops[0]),
-		Tokens:  []string{o.earlier.token, o.later.token},
-		Clients: []string{o.earlier.client, o.later.client},
+	v := Violation{Key: o.later.key, At: o.from(), Until: o.to()}
+	for _, s := range o.named {
+		v.Ops, v.Tokens, v.Clients = append(v.Ops, s.ops...), append(v.Tokens, s.token), append(v.Clients, s.client)
 	}
+	v.Ops, v.Tokens, v.Clients = append(v.Ops, o.later.ops[0]), append(v.Tokens, o.later.token), append(v.Clients, o.later.client)
+	return v
 }

@@ -11,13 +11,18 @@ import (
 
 // explainHolds explains that two leases were held at once.
 func (r *run) explainHolds(v *Violation, o overlap) {
-	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), v.Key)
+	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), r.what(o.later.lease))
 	if o.later.from > o.later.lease.Acquired() {
 		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
 	}
 	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
 	n := r.narrate(v)
 	n.overlap(o)
+	if !r.law.alone() {
+		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, at(v.At), r.law.heldBy(o), at(o.earlier.to))
+		n.violated(fmt.Sprintf("for %s, from %s to %s, %s at once", at(o.to()-o.from()), at(o.from()), at(o.to()), r.law.together(o)))
+		return
+	}
 	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }
@@ -35,6 +40,14 @@ func both(a, b string) string {
 func (n *narrative) overlap(o overlap) {
 	a, b := o.earlier.lease, o.later.lease
 	n.lease(a, o.to())
+	if last := o.earlier.last; last != nil {
+		n.lease(last, o.to())
+	}
+	for _, s := range o.named {
+		if s != o.earlier && s.lease != nil {
+			n.lease(s.lease, o.to())
+		}
+	}
 	n.narrowed(a)
 	n.lease(b, o.to())
 	n.lostQuorum(a, b, o.later.from)
@@ -61,9 +74,9 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	if r.h.Header.Until == history.UntilReleased || g.Endless() {
 		valid = "valid until it is released"
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, l.Key, fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, r.what(l), fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
-		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, r.what(l), fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	}
 	n.addResting(e, votes)
 	n.shortTTL(l, g, history.CommandSet, 0)
@@ -319,8 +332,8 @@ func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 	if a == nil || b == nil {
 		return overlap{}, false
 	}
-	both := holds([]*history.Lease{a, b})
-	if found := sweep(both); len(found) > 0 {
+	both := holds([]*history.Lease{a, b}, r.law)
+	if found := sweep(both, r.law); len(found) > 0 {
 		return found[0], true
 	}
 	return overlap{}, false

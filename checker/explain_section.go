@@ -12,8 +12,18 @@ import (
 func (r *run) explainSections(v *Violation, o overlap) {
 	v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
 		other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
+	together := fmt.Sprintf("%s were both in their critical sections", both(o.earlier.client, o.later.client))
+	if !r.law.alone() {
+		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s, until %s", o.later.client, v.Key, at(v.At), r.law.insideWere(o), at(o.earlier.to))
+		together = r.law.together(o) + " in their critical sections at once"
+	}
 	n := r.narrate(v)
 	a, b := o.earlier, o.later
+	for _, s := range o.named {
+		if s != a {
+			n.entered(s)
+		}
+	}
 	n.entered(a)
 	n.entered(b)
 	if overlapping, ok := r.leaseOverlap(a.lease, b.lease); ok && overlapping.from() <= o.to() {
@@ -25,8 +35,7 @@ func (r *run) explainSections(v *Violation, o overlap) {
 		}
 	}
 	n.left(a)
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s were both in their critical sections",
-		at(o.to()-o.from()), at(o.from()), at(o.to()), both(a.client, b.client)))
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s", at(o.to()-o.from()), at(o.from()), at(o.to()), together))
 }
 
 // entered adds the beginning of a critical section.

@@ -33,7 +33,7 @@ func (r *run) fencingMonotone() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 }), moreContention),
+		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
 		explain:  func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
@@ -60,6 +60,9 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 	byKey := map[string][]*history.Lease{} // in the order of the grants
 	var keys []string
 	for _, l := range r.leases {
+		if l.Mode == history.ModeRead { // it writes nothing
+			continue
+		}
 		if l.Fence == 0 && r.counts(l.Acquired()) {
 			without++
 		}

@@ -40,18 +40,18 @@ func TestGolden(t *testing.T) {
 				case "disagrees":
 					return linearizability{illegal: map[string]bool{"k9": true}}
 				}
-				return linearizable(ops, time.Minute)
+				return linearizable(&h.Header, ops, time.Minute)
 			}
 			rep := check(h, second)
 			if err := Retold(rep); err != nil {
 				t.Errorf("%s: %v", d.Pos, err)
 			}
 			oneByOne(t, rep, func(p Property) Report { return check(h, second, p) })
-			var w Watch
+			w := Watch{Header: h.Header}
 			for _, op := range h.Ops {
 				w.Observe(op)
 			}
-			if n := len(sweep(holds(history.Leases(h.Ops)))); w.Violations() != n {
+			if n := len(sweptIn(&h.Header, h.Ops)); w.Violations() != n {
 				d.Fatalf(t, "Watch counts %d violations of L2, the sweep %d", w.Violations(), n)
 			}
 			return print(rep, only)
@@ -110,6 +110,10 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			} else {
 				header.HungHolder = wait
 			}
+		case "kind":
+			header.Kind = history.LockKind(arg.Vals[0])
+		case "permits":
+			arg.Scan(t, 0, &header.Permits)
 		case "fencing":
 			header.Fencing = true
 		case "only":

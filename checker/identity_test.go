@@ -14,11 +14,11 @@ import (
 // drawRoughHistory draws a random history as a careless recorder or lock may make it: some
 // invocations are missing, some tokens were granted before, to the same client or another,
 // some lines name another key, and some crashes name no token.
-func drawRoughHistory(t *rapid.T) []history.Op {
+func drawRoughHistory(t *rapid.T, h *history.Header) []history.Op {
 	var ops []history.Op
 	tokens := rapid.IntRange(1, 3).Draw(t, "tokens")
 	reuse := rapid.Bool().Draw(t, "reuse")
-	for _, op := range drawHistory(t) {
+	for _, op := range drawHistoryOf(t, h) {
 		if op.Type == history.Invoke && rapid.IntRange(0, 4).Draw(t, "drop") == 0 {
 			continue
 		}
@@ -28,7 +28,7 @@ func drawRoughHistory(t *rapid.T) []history.Op {
 		if op.F == history.FCrash && rapid.Bool().Draw(t, "names no token") {
 			op.Value = nil
 		}
-		if op.Value != nil && reuse {
+		if op.Value != nil && op.Value.Token != "" && reuse {
 			v := *op.Value
 			v.Token = string(rune('a' + int(v.Token[len(v.Token)-1])%tokens))
 			op.Value = &v
@@ -44,9 +44,10 @@ func drawRoughHistory(t *rapid.T) []history.Op {
 func TestSweepAgreesWithPorcupineOnCarelessHistories(t *testing.T) {
 	legal, illegal := 0, 0
 	checkUntil(t, func() bool { return legal > 0 && illegal > 0 }, func(t *rapid.T) {
-		ops := drawRoughHistory(t)
-		found := sweep(holds(history.Leases(ops)))
-		second := linearizable(ops, time.Minute)
+		header := drawHeader(t)
+		ops := drawRoughHistory(t, &header)
+		found := sweptIn(&header, ops)
+		second := linearizable(&header, ops, time.Minute)
 		if why := disagree(setOf(violatedKeys(found)), second); why != "" {
 			t.Fatalf("%s\n%s", why, lines(ops))
 		}

@@ -189,6 +189,9 @@ func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vot
 		}
 	}
 	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), explain: func(ms []string) {
+		if n.r.law.kind != history.Mutex { // it may have said yes to both without losing anything
+			return
+		}
 		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", Enumerate(ms), a.Process,
 			theyOrIt(ms), at(yes.At), other(next.Client, a.Process), at(next.At))
 		if also := n.alsoReleased(m, a, yes, next); also != "" {

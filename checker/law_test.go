@@ -15,17 +15,38 @@ import (
 type client struct {
 	name   string
 	key    string
-	token  string
-	doing  string // the pending operation, or ""
-	has    bool   // it was granted a lease and has not released it
+	token  string   // of the lease that it uses now
+	leases []string // tokens of its other leases
+	doing  string   // the pending operation, or ""
+	has    bool     // it was granted a lease and has not released it
 	inside bool
+	asks   history.Value // the mode and the permits of its acquire
+}
+
+// drawHeader draws the kind of a lock.
+func drawHeader(t *rapid.T) history.Header {
+	h := history.Header{Kind: rapid.SampledFrom(history.LockKinds).Draw(t, "kind")}
+	if h.Kind == history.Semaphore {
+		h.Permits = rapid.IntRange(1, 4).Draw(t, "permits")
+	}
+	return h
+}
+
+// sweptIn returns the violations of L2 that the sweep finds.
+func sweptIn(h *history.Header, ops []history.Op) []overlap {
+	by := lawOf(h)
+	return sweep(holds(history.Leases(ops), by), by)
 }
 
 // drawHistory draws a random history of a lock that may make any error: grants at any
 // time, leases that end without a release, extensions in time and late, leases that
 // are over on arrival, acquires that fail or never return, releases without an answer,
 // many operations at one instant, several keys.
-func drawHistory(t *rapid.T) []history.Op {
+func drawHistory(t *rapid.T) []history.Op { return drawHistoryOf(t, &history.Header{}) }
+
+// drawHistoryOf draws a history of a lock of the header's kind. The clients of a lock that is not a mutex acquire keys again that
+// they hold, ask for permits and read.
+func drawHistoryOf(t *rapid.T, h *history.Header) []history.Op {
 	var ops []history.Op
 	now := time.Duration(0)
 	tokens := 0
@@ -40,7 +61,22 @@ func drawHistory(t *rapid.T) []history.Op {
 	}
 	token := func(c *client) *history.Value { return &history.Value{Token: c.token} }
 	lease := func(c *client) *history.Value {
-		return &history.Value{Token: c.token, ValidUntil: now + time.Duration(rapid.IntRange(-1, patience).Draw(t, "valid")), Fence: int64(tokens)}
+		return &history.Value{Mode: c.asks.Mode, Permits: c.asks.Permits, Token: c.token, ValidUntil: now + time.Duration(rapid.IntRange(-1, patience).Draw(t, "valid")), Fence: int64(tokens)}
+	}
+	acquire := func(c *client) {
+		c.doing, c.asks = history.FAcquire, history.Value{}
+		switch {
+		case h.Kind == history.ReadWrite && rapid.IntRange(0, 3).Draw(t, "reads") > 0:
+			c.asks.Mode = history.ModeRead
+		case h.Kind == history.Semaphore:
+			c.asks.Permits = rapid.IntRange(0, h.Permits+1).Draw(t, "permits")
+		}
+		if c.asks.Mode == "" && c.asks.Permits == 0 {
+			add(c, history.FAcquire, history.Invoke, nil)
+			return
+		}
+		asks := c.asks
+		add(c, history.FAcquire, history.Invoke, &asks)
 	}
 	for range rapid.IntRange(0, 100).Draw(t, "operations") {
 		now += time.Duration(rapid.SampledFrom([]int{0, 0, 1, 1, 2, 4}).Draw(t, "wait"))
@@ -49,6 +85,9 @@ func drawHistory(t *rapid.T) []history.Op {
 		switch {
 		case c.doing == history.FAcquire && typ == history.OK:
 			tokens++
+			if c.has {
+				c.leases = append(c.leases, c.token)
+			}
 			c.token, c.has, c.doing = fmt.Sprintf("t%d", tokens), true, ""
 			add(c, history.FAcquire, history.OK, lease(c))
 		case c.doing == history.FExtend && typ == history.OK:
@@ -61,13 +100,21 @@ func drawHistory(t *rapid.T) []history.Op {
 			c.doing = ""
 		case !c.has:
 			c.key = fmt.Sprintf("k%d", rapid.IntRange(0, keys-1).Draw(t, "key"))
-			c.doing = history.FAcquire
-			add(c, history.FAcquire, history.Invoke, nil)
+			acquire(c)
 		default:
-			switch rapid.SampledFrom([]string{history.FRelease, history.FExtend, history.FEnter, history.FClock, history.FLost, history.FCrash, "abandon"}).Draw(t, "next") {
+			next := []string{history.FRelease, history.FExtend, history.FEnter, history.FClock, history.FLost, history.FCrash, "abandon"}
+			if h.Kind != "" && h.Kind != history.Mutex {
+				next = append(next, history.FAcquire, history.FAcquire, history.FRelease)
+			}
+			switch rapid.SampledFrom(next).Draw(t, "next") {
+			case history.FAcquire:
+				acquire(c)
 			case history.FRelease:
 				c.doing, c.has = history.FRelease, false
 				add(c, history.FRelease, history.Invoke, token(c))
+				if n := len(c.leases); n > 0 {
+					c.token, c.leases, c.has = c.leases[n-1], c.leases[:n-1], true
+				}
 			case history.FExtend:
 				c.doing = history.FExtend
 				add(c, history.FExtend, history.Invoke, token(c))
@@ -79,7 +126,7 @@ func drawHistory(t *rapid.T) []history.Op {
 				}
 			case history.FCrash: // the client's process ends, and its lease with it
 				add(c, history.FCrash, history.Info, token(c))
-				c.has = false
+				c.has, c.leases = false, nil
 			case history.FClock: // the client's clock changes: the lease ends at another time
 				add(c, history.FClock, history.Info, lease(c))
 			case history.FLost: // the lock notifies the client, perhaps late; the client has not released the lease yet
@@ -128,12 +175,14 @@ func checkUntil(t *testing.T, allKinds func() bool, check func(*rapid.T)) {
 // The sweep over holds and porcupine over the operations find violations on the same
 // keys, for every size of the epochs into which porcupine's history is cut.
 func TestSweepAgreesWithPorcupine(t *testing.T) {
-	legal, illegal := 0, 0
-	checkUntil(t, func() bool { return legal > 0 && illegal > 0 }, func(t *rapid.T) {
-		ops := drawHistory(t)
-		swept := violatedKeys(sweep(holds(history.Leases(ops))))
+	legal, illegal := map[history.LockKind]int{}, map[history.LockKind]int{}
+	all := func() bool { return len(legal) == len(history.LockKinds) && len(illegal) == len(history.LockKinds) }
+	checkUntil(t, all, func(t *rapid.T) {
+		header := drawHeader(t)
+		ops := drawHistoryOf(t, &header)
+		swept := violatedKeys(sweptIn(&header, ops))
 		for _, epoch := range []int{1, 4, 1 << 20} {
-			second := linearizableBy(ops, time.Minute, epoch)
+			second := linearizableBy(&header, ops, time.Minute, epoch)
 			if second.undecided {
 				t.Fatalf("porcupine did not decide %d operations", len(ops))
 			}
@@ -147,48 +196,79 @@ func TestSweepAgreesWithPorcupine(t *testing.T) {
 			}
 		}
 		if len(swept) > 0 {
-			illegal++
+			illegal[header.Kind]++
 		} else {
-			legal++
+			legal[header.Kind]++
 		}
 	})
-	if legal == 0 || illegal == 0 {
-		t.Errorf("%d histories were legal and %d were not: the law was tested on one kind only", legal, illegal)
+	if !all() {
+		t.Errorf("%v histories were legal and %v were not: the law was not tested on each kind", legal, illegal)
 	}
 }
 
-// The sweep finds no overlap if and only if the holds are pairwise disjoint.
-func TestSweepFindsNoneIfHoldsAreDisjoint(t *testing.T) {
+// The sweep finds a violation if and only if the holds that have some instant in common are not compatible.
+func TestSweepFindsWhatIsNotCompatible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := holds(history.Leases(drawHistory(t)))
-		disjoint := true
+		header := drawHeader(t)
+		by := lawOf(&header)
+		all := holds(history.Leases(drawHistoryOf(t, &header)), by)
+		compatible := true
 		for i := range all {
-			for j := range all[:i] {
-				a, b := all[i], all[j]
-				if a.key == b.key && !a.empty() && !b.empty() && a.from < b.to && b.from < a.to {
-					disjoint = false
+			var here []*stretch
+			for j := range all {
+				if a, b := all[i], &all[j]; !a.empty() && a.key == b.key && b.from <= a.from && a.from < b.to {
+					here = append(here, b)
+				}
+			}
+			compatible = compatible && mayMeet(&header, here)
+		}
+		found := sweep(all, by)
+		if (len(found) == 0) != compatible {
+			t.Fatalf("the sweep finds %d overlaps, compatible: %v", len(found), compatible)
+		}
+		for _, o := range found {
+			if o.from() >= o.to() || !slices.Contains(o.named, o.earlier) || mayMeet(&header, append(slices.Clone(o.named), o.later)) {
+				t.Fatalf("%+v and %+v are compatible", *o.earlier, *o.later)
+			}
+			for _, s := range o.named {
+				if s.from > o.from() || s.to <= o.from() || s.to > o.earlier.to {
+					t.Fatalf("%+v is named, and %+v lasts longest", *s, *o.earlier)
 				}
 			}
 		}
-		for _, o := range sweep(all) {
-			if o.from() >= o.to() || o.earlier.lease == o.later.lease {
-				t.Fatalf("%+v and %+v do not overlap", *o.earlier, *o.later)
-			}
-		}
-		if found := len(sweep(all)); (found == 0) != disjoint {
-			t.Fatalf("the sweep finds %d overlaps, pairwise disjoint: %v", found, disjoint)
-		}
 	})
+}
+
+// mayMeet reports whether holds may have an instant in common.
+func mayMeet(h *history.Header, all []*stretch) bool {
+	owners, writers, permits := map[string]bool{}, 0, 0
+	for _, s := range all {
+		owners[s.client] = true
+		if s.lease.Mode != history.ModeRead {
+			writers++
+		}
+		permits += min(max(1, s.lease.Permits), h.Permits)
+	}
+	switch h.Kind {
+	case history.ReadWrite:
+		return writers == 0 || len(all) == 1
+	case history.Semaphore:
+		return permits <= h.Permits
+	case history.Reentrant:
+		return len(owners) <= 1
+	}
+	return len(all) <= 1
 }
 
 // After each operation, Watch reports the same violations as a sweep over the history so far.
 func TestWatchAgreesWithSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ops := toldAtOnce(drawHistory(t))
-		var w Watch
+		header := drawHeader(t)
+		ops := toldAtOnce(drawHistoryOf(t, &header))
+		w := Watch{Header: header}
 		for i, op := range ops {
 			w.Observe(op)
-			found := sweep(holds(history.Leases(ops[:i+1])))
+			found := sweptIn(&header, ops[:i+1])
 			if w.Violations() != len(found) {
 				t.Fatalf("after operation %d Watch counts %d violations, the sweep %d", i, w.Violations(), len(found))
 			}
@@ -255,13 +335,14 @@ func granted(ops []history.Op, i int) bool {
 // run has proven stays proven.
 func TestLongerHistoryKeepsItsViolations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ops := toldAtOnce(drawHistory(t))
+		header := drawHeader(t)
+		ops := toldAtOnce(drawHistoryOf(t, &header))
 		before := -1
 		for i := range ops {
 			if i+1 < len(ops) && ops[i+1].Time == ops[i].Time {
 				continue // judge only after the last operation of an instant
 			}
-			n := len(sweep(holds(history.Leases(ops[:i+1]))))
+			n := len(sweptIn(&header, ops[:i+1]))
 			if n < before {
 				t.Fatalf("%d violations became %d", before, n)
 			}

@@ -44,6 +44,7 @@ func (r *run) healed() healing {
 // attempt is one acquire, from its call to its outcome.
 type attempt struct {
 	key, client string
+	weight      int64 // how much of the lock's capacity it asks for
 	invoked     time.Duration
 	ended       time.Duration // if it never returned: when its client crashed or called acquire again, or the history ended
 	ok, open    bool
@@ -76,7 +77,7 @@ func (r *run) attempts() []attempt {
 		if op.Type == history.Invoke {
 			byCall[op.Index] = len(all)
 			open[op.Process] = append(open[op.Process], len(all))
-			all = append(all, attempt{key: op.Key, client: op.Process, invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
+			all = append(all, attempt{key: op.Key, client: op.Process, weight: r.law.weight(op.Asks()), invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
 			continue
 		}
 		call, known := r.called(op.Index)

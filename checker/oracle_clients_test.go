@@ -13,7 +13,7 @@ func (m *maker) act(c *actor) {
 	switch {
 	case c.asking != "":
 		m.try(c)
-	case len(c.leases) == 0 || len(c.leases) == 1 && m.chance(3):
+	case len(c.leases) == 0 || len(c.leases) == 1 && m.chance(3) || len(c.leases) < 3 && m.head.Kind == history.Reentrant && m.chance(20):
 		m.call(c)
 		if m.chance(60) {
 			m.try(c)
@@ -26,8 +26,16 @@ func (m *maker) act(c *actor) {
 // call begins an acquire.
 func (m *maker) call(c *actor) {
 	c.asking = pick(m, m.keys).name
+	c.asks = history.Value{}
+	switch {
+	case m.head.Kind == history.ReadWrite && m.chance(70):
+		c.asks.Mode = history.ModeRead
+	case m.head.Kind == history.Semaphore:
+		c.asks.Permits = m.n(0, m.head.Permits)
+	}
 	if !m.chance(m.wrong / 8) {
-		m.add(m.now, c.name, history.FAcquire, history.Invoke, c.asking, nil)
+		asks := c.asks
+		m.add(m.now, c.name, history.FAcquire, history.Invoke, c.asking, &asks)
 	}
 }
 
@@ -156,7 +164,7 @@ func (m *maker) try(c *actor) {
 	if m.chance(m.wrong / 5) {
 		c.token = fmt.Sprintf("t%d", m.n(1, m.tokens+1))
 	}
-	free := k.free <= m.now
+	free := m.free(c, k)
 	yes, by := m.ask(c, k, c.token, history.CommandSet)
 	granted := m.votes && yes >= m.head.Quorum || !m.votes && free
 	if m.chance(m.wrong / 3) {
@@ -177,19 +185,33 @@ func (m *maker) try(c *actor) {
 	if m.chance(m.wrong) {
 		until = m.now + m.ticks(2*int(m.head.TTL/m.tick))
 	}
-	l := &held{key: k.name, token: c.token, until: until, sent: m.now}
+	l := &held{asks: c.asks, client: c.name, key: k.name, token: c.token, until: until, sent: m.now}
 	if m.head.Fencing {
 		m.fences++
 		if l.fence = m.fences; m.chance(m.wrong) {
 			l.fence = int64(m.n(0, int(m.fences)))
 		}
 	}
-	k.free, k.holder = max(k.free, until), l
-	m.add(at, c.name, history.FAcquire, history.OK, k.name, &history.Value{Token: l.token, ValidUntil: until, Fence: l.fence})
+	k.free, k.holder, k.given = max(k.free, until), l, append(k.given, l)
+	m.add(at, c.name, history.FAcquire, history.OK, k.name, &history.Value{Mode: l.asks.Mode, Permits: l.asks.Permits, Token: l.token, ValidUntil: until, Fence: l.fence})
 	c.leases, c.asking, c.busy = append(c.leases, l), "", at
 	if !m.reuse {
 		c.token = ""
 	}
+}
+
+// free says whether a correct lock may grant the key that a client asks for.
+func (m *maker) free(c *actor, k *guarded) bool {
+	all := []holder{asksFor(c.name, &c.asks)}
+	for _, l := range k.given {
+		if !l.released && l.until > m.now {
+			all = append(all, asksFor(l.client, &l.asks))
+		}
+	}
+	if m.head.Kind == "" {
+		return k.free <= m.now
+	}
+	return (&oracle{h: m.head}).mayShare(all)
 }
 
 // drop makes a client forget a lease.

@@ -37,6 +37,8 @@ type store struct {
 // held is a lease as its client knows it.
 type held struct {
 	key, token string
+	asks       history.Value // the mode and the permits
+	client     string
 	fence      int64
 	sent       time.Duration // when its attempt began
 	until      time.Duration
@@ -51,6 +53,7 @@ type actor struct {
 	name   string
 	busy   time.Duration // it does nothing before this time
 	asking string        // the key of its pending acquire
+	asks   history.Value // the mode and the permits of it
 	token  string        // the token of its last attempt
 	undo   string        // the token of a failed attempt that the client has not released yet
 	leases []*held
@@ -62,6 +65,7 @@ type guarded struct {
 	name, redis string
 	free        time.Duration // when the last lease that was granted correctly ends
 	holder      *held
+	given       []*held // all leases
 	value, last int64
 	mark        string
 	fence       [2]int64 // the highest fencing token of the plain and the fenced resource
@@ -172,6 +176,9 @@ func (m *maker) drawHeader() {
 		{"release", "release", "release"}, {"enter", "leave", "release", "enter", "leave", "release"},
 		{"write", "write", "write", "release", "release"}, {"extend", "extend", "extend", "release"},
 	})
+	if h.Kind = pick(m, []history.LockKind{"", "", "", history.ReadWrite, history.Semaphore, history.Reentrant}); h.Kind == history.Semaphore {
+		h.Permits = m.n(1, 3)
+	}
 	h.Fencing = m.chance(30)
 	h.Duplicates = m.chance(10)
 	if m.chance(15) {
@@ -189,7 +196,7 @@ func (m *maker) drawHeader() {
 	m.wrong = pick(m, []int{0, 0, 1, 4, 30})
 	m.faulty = pick(m, []int{0, 0, 3, 8, 20})
 	m.silent = pick(m, []int{0, 0, 5, 25})
-	m.votes, m.reuse, m.redis = m.chance(85), m.chance(15), m.chance(20)
+	m.votes, m.reuse, m.redis = h.Kind == "" && m.chance(85), m.chance(15), m.chance(20)
 	if m.chance(20) {
 		m.slow = m.tick * 2
 	}

@@ -32,18 +32,12 @@ func (o *oracle) grantTimes(counts func(*acquisition) bool) (at []time.Duration)
 
 func (o *oracle) contendedGrants() []row { return o.need(o.grantTimes(o.contended)) }
 
-// mutualExclusion finds the instants that lie in two holds on a key.
+// mutualExclusion finds the holds that begin at an instant at which not all holders of their key may have it.
 func (o *oracle) mutualExclusion() (f finding) {
-	for i, b := range o.acqs {
-		for _, a := range o.acqs[:i] {
-			if a.key != b.key {
-				continue
-			}
-			for t := time.Duration(0); t <= o.end; t += o.tick {
-				if a.held(t) && b.held(t) {
-					f.add(b.key, t)
-					break
-				}
+	for _, b := range o.acqs {
+		for t := b.grant; t <= o.end; t += o.tick {
+			if begins := b.held(t) && !(t > b.grant && b.held(t-o.tick)); begins && !o.mayShare(o.holdersAt(b.key, t, nil)) {
+				f.add(b.key, t)
 			}
 		}
 	}
@@ -136,17 +130,19 @@ func (o *oracle) beliefExclusion() (f finding) {
 		}
 	}
 	var at []time.Duration
-	for i, b := range all {
-		for _, a := range all[:i] {
-			if a.key != b.key {
-				continue
-			}
-			for t := time.Duration(0); t <= o.end; t += o.tick {
-				if a.from <= t && t < a.to && b.from <= t && t < b.to {
-					f.add(b.key, t)
-					break
+	for _, b := range all {
+		var inside []holder
+		for _, a := range all {
+			if a.key == b.key && a.from <= b.from && b.from < a.to {
+				x := holder{client: a.client, reads: true, takes: 1} // without a known lease: what disturbs nobody
+				if a.of != nil {
+					x = a.of.asks
 				}
+				inside = append(inside, x)
 			}
+		}
+		if b.from < b.to && !o.mayShare(inside) {
+			f.add(b.key, b.from)
 		}
 		if b.of != nil && o.contended(b.of) {
 			at = append(at, b.from)
@@ -307,16 +303,31 @@ func (o *oracle) writers(op history.Op) (all []*acquisition) {
 	return all
 }
 
-// contendedWrite says whether the last acquisition with a write's token was contended.
-func (o *oracle) contendedWrite(op history.Op) bool {
+// owners returns the acquisitions under which a write may have been made, and for a re-entrant lock also the others of the
+// client that made it: it may have acquired the key again.
+func (o *oracle) owners(op history.Op) []*acquisition {
 	all := o.writers(op)
+	if o.h.Kind != "reentrant" || len(all) == 0 {
+		return all
+	}
+	var mine []*acquisition
+	for _, a := range o.acqs {
+		if a.key == op.Key && a.line < op.Index && (a.token == op.Value.Token || a.client == all[len(all)-1].client) {
+			mine = append(mine, a)
+		}
+	}
+	return mine
+}
+
+// lastContended says whether the last of some acquisitions was contended.
+func (o *oracle) lastContended(all []*acquisition) bool {
 	return len(all) > 0 && o.contended(all[len(all)-1])
 }
 
 // certainlyLater says whether x's lease is later than y's, for every pair of acquisitions with
 // their tokens.
 func (o *oracle) certainlyLater(x, y history.Op) bool {
-	later, earlier := o.writers(x), o.writers(y)
+	later, earlier := o.writers(x), o.owners(y)
 	for _, b := range later {
 		for _, a := range earlier {
 			if a == b || !o.later(b, a) {
@@ -340,10 +351,10 @@ func (o *oracle) staleWrites(fenced bool) (f finding) {
 			continue
 		}
 		tested = tested || len(o.writers(op)) > 0
-		if o.contendedWrite(op) {
+		if o.lastContended(o.owners(op)) {
 			at = append(at, op.Time)
 		}
-		if all := o.writers(op); !fenced && len(all) > 0 {
+		if all := o.owners(op); !fenced && len(all) > 0 {
 			if _, late := o.excusedLate(all[len(all)-1], op.Time); late {
 				continue
 			}
@@ -400,7 +411,7 @@ func (o *oracle) noLostUpdate() (f finding) {
 		if from == nil {
 			continue
 		}
-		if o.contendedWrite(op) {
+		if o.lastContended(o.writers(op)) {
 			at = append(at, op.Time)
 		}
 		if before != nil && *from != *before {
@@ -418,13 +429,13 @@ func (o *oracle) fencingMonotone() (f finding) {
 	}
 	for _, b := range o.acqs {
 		for _, a := range o.acqs {
-			if a != b && a.key == b.key && a.fence != 0 && b.fence != 0 && b.fence <= a.fence && o.later(b, a) {
+			if a != b && a.key == b.key && a.fence != 0 && b.fence != 0 && !a.asks.reads && !b.asks.reads && b.fence <= a.fence && o.later(b, a) {
 				f.add(b.key, b.grant)
 				break
 			}
 		}
 	}
-	f.rows = o.need(o.grantTimes(func(a *acquisition) bool { return a.fence != 0 && o.contended(a) }))
+	f.rows = o.need(o.grantTimes(func(a *acquisition) bool { return a.fence != 0 && !a.asks.reads && o.contended(a) }))
 	return f
 }
 

@@ -45,6 +45,7 @@ type acquisition struct {
 	called             time.Duration
 	grant, until       time.Duration
 	fence              int64
+	asks               holder
 	grants             []grant
 	over               time.Duration // when its release was invoked or its client crashed
 	overLine           int
@@ -172,7 +173,7 @@ func (o *oracle) began(line int) time.Duration {
 func (o *oracle) acquisition(line int) *acquisition {
 	op := o.ops[line]
 	a := &acquisition{line: line, lostAt: -1, call: o.invocation(line), client: op.Process, key: op.Key, token: op.Value.Token,
-		grant: op.Time, until: op.Value.ValidUntil, fence: op.Value.Fence, over: never, overLine: -1, called: o.began(line)}
+		grant: op.Time, until: op.Value.ValidUntil, fence: op.Value.Fence, asks: asksFor(op.Process, op.Value), over: never, overLine: -1, called: o.began(line)}
 	a.grants = []grant{{line: line, at: a.grant, until: a.until, asked: a.call}}
 	return a
 }

@@ -164,6 +164,7 @@ type asking struct {
 	from, to    time.Duration
 	ok, open    bool
 	dropped     bool // its client crashed or called acquire again before it returned
+	asks        holder
 }
 
 func (o *oracle) askings() (all []asking) {
@@ -175,7 +176,7 @@ func (o *oracle) askings() (all []asking) {
 		if op.F != history.FAcquire || op.Type != history.Invoke {
 			continue
 		}
-		a := asking{client: op.Process, key: op.Key, line: i, back: -1, from: op.Time, to: o.end, open: true}
+		a := asking{asks: asksFor(op.Process, op.Value), client: op.Process, key: op.Key, line: i, back: -1, from: op.Time, to: o.end, open: true}
 		for j := i + 1; j < len(o.ops); j++ {
 			x := o.ops[j]
 			if x.Process == op.Process && x.F == history.FAcquire && x.Type != history.Invoke && o.invocation(j) == i {
@@ -195,13 +196,13 @@ func (o *oracle) askings() (all []asking) {
 }
 
 // contended says whether another client's acquire of the key was pending at some time from
-// the grant to a TTL after it.
+// the grant to a TTL after it, and could not have been granted beside those who held the key at the grant.
 func (o *oracle) contended(a *acquisition) bool {
 	if a.dead() {
 		return false
 	}
 	for _, x := range o.askings() {
-		if x.client == a.client || x.key != a.key {
+		if x.client == a.client || x.key != a.key || o.mayShare(append(o.holdersAt(a.key, a.grant, a), a.asks, x.asks)) {
 			continue
 		}
 		for t := a.grant; t <= a.grant+o.ttl; t += o.tick {

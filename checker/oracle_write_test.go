@@ -33,6 +33,9 @@ func writeHeader(h history.Header) string {
 	if h.Fencing {
 		s += " fencing"
 	}
+	if h.Kind != "" {
+		s += fmt.Sprintf(" kind=%s permits=%d", h.Kind, h.Permits)
+	}
 	return s
 }
 
@@ -84,6 +87,8 @@ func writeLine(op history.Op) string {
 	add(v.Delay != 0, "delay=%s", v.Delay)
 	add(v.RedisKey != "", "redis=%s", v.RedisKey)
 	add(v.Bound != 0, "bound=%s", v.Bound)
+	add(v.Mode != "", "mode=%s", v.Mode)
+	add(v.Permits != 0, "permits=%d", v.Permits)
 	add(v.Fence != 0, "fence=%d", v.Fence)
 	add(v.Value != 0 || op.F == history.FApply || op.F == history.FRead, "value=%d", v.Value)
 	add(v.Fenced, "fenced")

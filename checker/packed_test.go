@@ -56,7 +56,7 @@ func TestPackedIsJudgedTheSame(t *testing.T) {
 		return !slices.ContainsFunc(wanted, func(p Property) bool { return violated[p.Name] == 0 })
 	}
 	checkUntil(t, allViolated, func(t *rapid.T) {
-		ops := drawVotes(t, drawRoughHistory(t))
+		ops := drawVotes(t, drawRoughHistory(t, &history.Header{}))
 		header := history.Header{Driver: "sim", Masters: 5, Quorum: 3, Clients: 3, Keys: 2, TTL: 5, Fencing: rapid.Bool().Draw(t, "fencing"),
 			Properties: []string{DeadOnArrival.Name, GhostKeys.Name}}
 		var file bytes.Buffer

@@ -57,7 +57,7 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 // whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	run := newRun(history.Pack(excerpt))
-	j := run.mutualExclusion(linearizable(run.h.Ops, PorcupineLimit))
+	j := run.mutualExclusion(linearizable(&excerpt.Header, run.h.Ops, PorcupineLimit))
 	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
 	for i, j := range []*judgement{j, run.beliefsIn(sections(run.h.Ops, run.leaseAt))} {
 		p := partwise[i]

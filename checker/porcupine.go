@@ -13,37 +13,56 @@ import (
 
 // linearizability is porcupine's decision on a history of locks.
 type linearizability struct {
-	illegal   map[string]bool // the keys whose history no mutex could have produced
+	illegal   map[string]bool // the keys whose history no lock of its kind could have produced
 	undecided bool            // the time limit was reached: any key that is not in illegal is undecided
 	limit     time.Duration
 }
 
-// step is the input of one operation of the mutex: a lease takes the lock or
-// returns it. Leases are numbered from 1.
+// step is the input of one operation of a lock: an acquisition takes its weight, or returns it.
 type step struct {
-	lease int
-	ends  bool
+	owner  int
+	weight int64
+	ends   bool
 }
 
-// mutex is a lock that is free (state 0) or held by one lease.
-var mutex = porcupine.Model{
-	Init: func() any { return 0 },
-	Step: func(state, input, _ any) (bool, any) {
-		holder, s := state.(int), input.(step)
-		if s.ends {
-			return holder == s.lease, 0
-		}
-		return holder == 0, s.lease
-	},
-	Hash: func(state any) uint64 { return uint64(state.(int)) * 0x9E3779B97F4A7C15 },
+// taken is the state of a lock: the weight that is taken. The owner matters only if the lock is re-entrant: then
+// it is that of everything that is taken.
+type taken struct {
+	weight int64
+	owner  int
+}
+
+// model is a lock that begins in a state.
+func model(h *history.Header, init taken) porcupine.Model {
+	capacity, reentrant := h.Capacity(), h.LockKind() == history.Reentrant
+	return porcupine.Model{
+		Init: func() any { return init },
+		Step: func(state, input, _ any) (bool, any) {
+			now, s := state.(taken), input.(step)
+			if s.ends {
+				now.weight -= s.weight
+				return now.weight >= 0, now
+			}
+			mine := reentrant && now.weight > 0 && now.owner == s.owner
+			if !mine && now.weight+s.weight > capacity {
+				return false, now
+			}
+			now.weight += s.weight
+			if reentrant {
+				now.owner = s.owner
+			}
+			return true, now
+		},
+		Hash: func(state any) uint64 { return uint64(state.(taken).weight) * 0x9E3779B97F4A7C15 },
+	}
 }
 
 // epochSize is the minimum number of operations of an epoch, before the history of
-// a key is cut where the lock is free. Porcupine keeps a set of all operations for
+// a key is cut where the lock is free; it is cut anywhere after twice as many. Porcupine keeps a set of all operations for
 // every step it takes, so its memory grows with the square of an epoch.
 const epochSize = 256
 
-// linearizable decides mutual exclusion a second time, by porcupine. It shares no
+// linearizable decides L2 a second time, by porcupine. It shares no
 // leases, holds or sweep with the first decision: it reads the operations themselves.
 //
 // Each acquire that was granted is an operation from its call to its return. Each end
@@ -61,21 +80,21 @@ const epochSize = 256
 //
 // Porcupine's intervals are closed: at equal times it puts calls before returns,
 // so a lock may be taken at the instant at which it is returned.
-func linearizable(ops []history.Op, limit time.Duration) linearizability {
-	return linearizableBy(ops, limit, epochSize)
+func linearizable(h *history.Header, ops []history.Op, limit time.Duration) linearizability {
+	return linearizableBy(h, ops, limit, epochSize)
 }
 
-func linearizableBy(ops []history.Op, limit time.Duration, epoch int) linearizability {
+func linearizableBy(h *history.Header, ops []history.Op, limit time.Duration, size int) linearizability {
 	verdict := linearizability{illegal: map[string]bool{}, limit: limit}
 	deadline := time.Now().Add(limit)
-	for _, k := range tenures(ops) {
-		for _, part := range epochs(k.tenures, epoch) {
+	for _, k := range tenures(h, ops) {
+		for _, part := range epochs(h, k.tenures, size) {
 			left := time.Until(deadline)
 			if left <= 0 {
 				verdict.undecided = true
 				return verdict
 			}
-			switch porcupine.CheckOperationsTimeout(mutex, part, left) {
+			switch porcupine.CheckOperationsTimeout(model(h, part.init), part.ops, left) {
 			case porcupine.Illegal:
 				verdict.illegal[k.key] = true
 			case porcupine.Unknown:
@@ -111,6 +130,7 @@ type tenureOf struct {
 type openTenure struct {
 	key             int
 	process         int
+	weight          int64
 	called, granted time.Duration // when the acquire, or a late extension, was called and returned
 	until           time.Duration // the end of the validity by its last grant or clock change
 	latest          time.Duration // when the last grant or clock change was
@@ -156,7 +176,7 @@ func (t *tokenTenures) current() *openTenure {
 
 // tenures reads the operations of each key's tenures. The keys are in the order
 // of their first acquire.
-func tenures(ops []history.Op) []keyTenures {
+func tenures(h *history.Header, ops []history.Op) []keyTenures {
 	var keys []keyTenures
 	keyOf, processOf := map[string]int{}, map[string]int{}
 	began := map[string]time.Duration{}        // by process: when its pending acquire or extend was called
@@ -166,7 +186,6 @@ func tenures(ops []history.Op) []keyTenures {
 	running := map[tenureOf]*tokenTenures{}    // by token and key, and by token alone
 	alive := map[string][]*openTenure{}        // by process: the tenures since its last crash
 	var order []*openTenure
-	lease := 0
 
 	// end closes the tenure of a lease at its release or, if that is at or after the end of the
 	// validity, when it lapses.
@@ -176,11 +195,10 @@ func tenures(ops []history.Op) []keyTenures {
 		if at <= o.granted {
 			return // the lease was over before it began, so it held at no instant
 		}
-		lease++
 		k := &keys[o.key]
 		k.tenures = append(k.tenures, tenure{
-			took: porcupine.Operation{ClientId: o.process, Input: step{lease, false}, Call: int64(o.called), Return: int64(o.granted)},
-			gave: porcupine.Operation{ClientId: o.process, Input: step{lease, true}, Call: int64(at), Return: int64(min(lapse, max(at, o.answered)))},
+			took: porcupine.Operation{ClientId: o.process, Input: step{o.process, o.weight, false}, Call: int64(o.called), Return: int64(o.granted)},
+			gave: porcupine.Operation{ClientId: o.process, Input: step{o.process, o.weight, true}, Call: int64(at), Return: int64(min(lapse, max(at, o.answered)))},
 		})
 	}
 
@@ -225,7 +243,7 @@ func tenures(ops []history.Op) []keyTenures {
 				process = len(processOf)
 				processOf[op.Process] = process
 			}
-			o := &openTenure{key: key, process: process, called: began[op.Process], granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
+			o := &openTenure{key: key, process: process, weight: h.Weight(op.Asks()), called: began[op.Process], granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
 			for _, who := range []tenureOf{on, anywhere} {
 				if running[who] == nil {
 					running[who] = &tokenTenures{}
@@ -279,33 +297,60 @@ func tenures(ops []history.Op) []keyTenures {
 	return keys
 }
 
+// epoch is a part of the operations on a key, and the state of the lock when it begins.
+type epoch struct {
+	ops  []porcupine.Operation
+	init taken
+}
+
 // epochs cuts the tenures of a key where the lock is free: at an instant at
 // which every hold that began has ended. That changes no verdict. An acquire that
 // is pending at the cut can be assumed to take effect at its return, and a release
 // at its call, because that only shortens holds. So each operation falls on one
 // side, and on both sides the lock is free at the cut.
 //
+// A lock that several clients may hold is rarely free. For the same reason its history may be cut at
+// any instant, if the next epoch begins with what is held there.
+//
 // epochs finds the cuts from the operations alone, and an epoch has at least size
 // operations, so porcupine still orders the operations that ran concurrently.
-func epochs(all []tenure, size int) [][]porcupine.Operation {
+func epochs(h *history.Header, all []tenure, size int) []epoch {
 	slices.SortStableFunc(all, func(a, b tenure) int { return cmp.Compare(a.took.Return, b.took.Return) })
-	var parts [][]porcupine.Operation
-	var part []porcupine.Operation
+	var parts []epoch
+	var part epoch
 	cut := int64(math.MinInt64)   // where the epoch begins
 	ended := int64(math.MinInt64) // when the last hold of the epoch so far ends
 	for _, t := range all {
-		if len(part) >= size && t.took.Return >= ended {
-			for i := range part {
-				part[i].Return = min(part[i].Return, ended)
+		if free := t.took.Return >= ended; len(part.ops) >= size && free || len(part.ops) >= 2*size && h.Capacity() > 1 {
+			if cut = t.took.Return; free {
+				cut = ended
 			}
-			parts, part, cut = append(parts, part), nil, ended
+			var next epoch
+			part, next = part.cutAt(cut)
+			parts, part = append(parts, part), next
 		}
 		t.took.Call = max(t.took.Call, cut)
-		part = append(part, t.took, t.gave)
+		part.ops = append(part.ops, t.took, t.gave)
 		ended = max(ended, t.gave.Call)
 	}
-	if len(part) > 0 {
+	if len(part.ops) > 0 {
 		parts = append(parts, part)
 	}
 	return parts
+}
+
+// cutAt cuts an epoch at a time, by which all its acquires have returned. What is held then is returned in the next
+// epoch.
+func (e epoch) cutAt(at int64) (before, after epoch) {
+	before.init = e.init
+	for _, op := range e.ops {
+		if s := op.Input.(step); s.ends && op.Call > at {
+			after.ops = append(after.ops, op)
+			after.init = taken{after.init.weight + s.weight, s.owner}
+			continue
+		}
+		op.Return = min(op.Return, at)
+		before.ops = append(before.ops, op)
+	}
+	return before, after
 }

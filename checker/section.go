@@ -92,6 +92,7 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 	before := map[int]time.Duration{} // the recorded ends of sections that were left late because the machine stood still
 	for i := range all {
 		s := &all[i]
+		s.weight = r.law.of(s.lease)
 		if s.lease == nil {
 			continue
 		}
@@ -99,7 +100,7 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 			before[i], s.to = s.to, max(s.from, over)
 		}
 	}
-	overlaps := sweep(all)
+	overlaps := sweep(all, r.law)
 	for i, to := range before {
 		all[i].to = to
 	}
@@ -117,11 +118,14 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 		evidence: r.need("critical sections that were contended", contended, moreContention),
 		explain:  func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
-				share(t.found, t.checked, "critical sections"), at(first.At), first.Key)
+			began := "began while another client was still in one"
+			if !r.law.alone() {
+				began = "began while others that had not ended left no room for it"
+			}
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "critical sections"), began, at(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("no two of %s overlapped", count(t.checked, "critical section", "critical sections"))
+			return r.law.compatible(count(t.checked, "critical section", "critical sections"))
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -14,11 +15,13 @@ import (
 // Register Observe with a Recorder; Violations and First may be called at any
 // time from any goroutine. An operation costs O(holds open on its key).
 type Watch struct {
+	Header history.Header // of the history; if it names no kind, the lock is a mutex
+
 	mu     sync.Mutex
 	now    time.Duration // the time of the last operation
 	keys   map[string]*watched
-	owners map[string]map[string]*watchHold // by process and token: the latest hold, until it is released
-	fresh  []*watched                       // keys with a hold that began now: later operations at this instant may still change it
+	owners map[string]map[string][]*watchHold // by process and token: the latest hold of each lease that is not released, the latest lease last
+	fresh  []*watched                         // keys with a hold that began now: later operations at this instant may still change it
 
 	settled int // violations that began before now
 	first   time.Duration
@@ -32,7 +35,10 @@ type watched struct {
 
 type watchHold struct {
 	key      *watched
+	client   string
+	weight   int64
 	from, to time.Duration
+	lost     bool // its lock reported that it is over
 }
 
 // Observe adds one operation. The caller must pass operations in the order of their times.
@@ -45,8 +51,10 @@ func (w *Watch) Observe(op history.Op) {
 	}
 	mine := w.owners[op.Process]
 	if op.F == history.FCrash {
-		for _, h := range mine {
-			h.to = min(h.to, op.Time)
+		for _, holds := range mine {
+			for _, h := range holds {
+				h.to = min(h.to, op.Time)
+			}
 		}
 		delete(w.owners, op.Process)
 		return
@@ -55,44 +63,48 @@ func (w *Watch) Observe(op history.Op) {
 		return
 	}
 	token := op.Value.Token
+	var h *watchHold // what a later line of the client is about
+	last := len(mine[token]) - 1
+	if last >= 0 {
+		h = mine[token][last]
+	}
 	switch {
 	case op.F == history.FAcquire && op.Type == history.OK:
 		if w.keys == nil {
-			w.keys, w.owners = map[string]*watched{}, map[string]map[string]*watchHold{}
+			w.keys, w.owners = map[string]*watched{}, map[string]map[string][]*watchHold{}
 		}
 		key := w.keys[op.Key]
 		if key == nil {
 			key = &watched{}
 			w.keys[op.Key] = key
 		}
-		w.begin(key, op)
+		if w.owners[op.Process] == nil {
+			w.owners[op.Process] = map[string][]*watchHold{}
+		}
+		w.owners[op.Process][token] = append(mine[token], w.begin(key, w.Header.Weight(op.Asks()), op))
+	case h == nil: // never granted, or released
+	case op.F == history.FRelease && op.Type == history.Invoke:
+		h.to = min(h.to, op.Time)
+		if mine[token] = mine[token][:last]; last == 0 {
+			delete(mine, token)
+		}
+	case h.lost:
 	case op.F == history.FExtend && op.Type == history.OK:
-		h := mine[token]
-		switch {
-		case h == nil: // never granted, or released
-		case op.Time <= h.to:
+		if op.Time <= h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
-		default: // the lease had ended: this is a new hold
-			w.begin(h.key, op)
+		} else { // the lease had ended: this is a new hold
+			mine[token][last] = w.begin(h.key, h.weight, op)
 		}
 	case op.F == history.FClock:
-		if h := mine[token]; h != nil && op.Time < h.to {
+		if op.Time < h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
 		}
 	case op.F == history.FLost:
-		if h := mine[token]; h != nil {
-			h.to = min(h.to, op.Time-op.Value.Delay)
-			delete(mine, token)
-		}
-	case op.F == history.FRelease && op.Type == history.Invoke:
-		if h := mine[token]; h != nil {
-			h.to = min(h.to, op.Time)
-			delete(mine, token)
-		}
+		h.to, h.lost = min(h.to, op.Time-op.Value.Delay), true
 	}
 }
 
-func (w *Watch) begin(key *watched, op history.Op) {
+func (w *Watch) begin(key *watched, weight int64, op history.Op) *watchHold {
 	kept := key.holds[:0]
 	for _, h := range key.holds {
 		if h.to >= op.Time { // an extension may still follow at this instant
@@ -100,18 +112,12 @@ func (w *Watch) begin(key *watched, op history.Op) {
 		}
 	}
 	clear(key.holds[len(kept):])
-	h := &watchHold{key: key, from: op.Time, to: op.Value.ValidUntil}
+	h := &watchHold{key: key, client: op.Process, weight: weight, from: op.Time, to: op.Value.ValidUntil}
 	key.holds = append(kept, h)
-	if w.owners[op.Process] == nil {
-		w.owners[op.Process] = map[string]*watchHold{}
+	if !slices.Contains(w.fresh, key) {
+		w.fresh = append(w.fresh, key)
 	}
-	w.owners[op.Process][op.Value.Token] = h
-	for _, k := range w.fresh {
-		if k == key {
-			return
-		}
-	}
-	w.fresh = append(w.fresh, key)
+	return h
 }
 
 // settle counts the violations that began at the instant now, which is over.
@@ -128,22 +134,28 @@ func (w *Watch) settle() {
 	w.fresh = w.fresh[:0]
 }
 
-// pending counts the holds that began now while an earlier hold had not ended.
+// pending counts the holds that began now while they and the earlier holds that had not ended weighed more than the
+// capacity.
 func (w *Watch) pending() int {
 	n := 0
+	law := lawOf(&w.Header)
 	for _, key := range w.fresh {
-		inside := false
-		for _, h := range key.holds {
-			if h.to <= w.now {
+		weight := int64(0)
+		for i, h := range key.holds {
+			if h.to <= w.now || law.nests() && h.within(key.holds[:i], w.now) {
 				continue
 			}
-			if h.from == w.now && inside {
+			if weight += h.weight; h.from == w.now && weight > law.capacity {
 				n++
 			}
-			inside = true
 		}
 	}
 	return n
+}
+
+// within reports whether a hold continues one of earlier holds, of the same client, that has not ended.
+func (h *watchHold) within(earlier []*watchHold, now time.Duration) bool {
+	return slices.ContainsFunc(earlier, func(x *watchHold) bool { return x.client == h.client && x.to > now })
 }
 
 // Violations returns how many violations were seen so far.

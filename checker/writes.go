@@ -34,8 +34,17 @@ type appliedWrites struct {
 // write itself may be stale, and for the earliest where another write may be, so that no violation
 // rests on a choice between them. No lock is convicted because of a write that is late because the
 // machine stood still; but a fence has to refuse such a write, too.
+//
+// The holder of a re-entrant lock may have acquired it again since: its write counts for its latest lease.
 func (r *run) writes(fenced bool) appliedWrites {
 	byToken := r.leasesByToken()
+	byClient := map[keyClient][]*history.Lease{}
+	if r.law.nests() {
+		for _, l := range r.leases {
+			of := keyClient{l.Key, l.Process}
+			byClient[of] = append(byClient[of], l)
+		}
+	}
 	type applied struct {
 		lease *history.Lease
 		op    *history.Op
@@ -59,6 +68,9 @@ func (r *run) writes(fenced bool) appliedWrites {
 			continue
 		}
 		earliest := r.earliestBy(byToken[keyToken{op.Key, op.Value.Token}], op.Index)
+		if r.law.nests() {
+			mine = latestBy(byClient[keyClient{op.Key, mine.Process}], op.Index)
+		}
 		counts := r.counts(op.Time)
 		if counts {
 			w.judged++
@@ -86,6 +98,9 @@ func (r *run) writes(fenced bool) appliedWrites {
 
 // keyToken is a token on a key. More than one lease has it only if it was granted twice.
 type keyToken struct{ key, token string }
+
+// keyClient is a client of a key.
+type keyClient struct{ key, client string }
 
 // leasesByToken returns the leases of each token, in the order of their grants.
 func (r *run) leasesByToken() map[keyToken][]*history.Lease {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lockpick/clients"
+	"lockpick/history"
 )
 
 // TestPackagedClientsKeepToTheProtocol: each that can be started here, on real masters.
@@ -22,8 +23,9 @@ func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
 	keepToTheProtocol(t, clients.All)
 }
 
-// TestDocumentedClientWorks: the client of docs/clients.md is complete.
-func TestDocumentedClientWorks(t *testing.T) {
+// documentedClient writes the example in Python of docs/clients.md with a number into a file.
+func documentedClient(t *testing.T, number int, file string) {
+	t.Helper()
 	needsRedis(t)
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
 		t.Skipf("needs python3-redis: %v: %s", err, out)
@@ -32,16 +34,59 @@ func TestDocumentedClientWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
-	if code == nil {
-		t.Fatal("docs/clients.md has no example in Python")
+	all := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(all) != 2 {
+		t.Fatalf("docs/clients.md has %d examples in Python", len(all))
 	}
-	file := filepath.Join(t.TempDir(), "lock.py")
-	if err := os.WriteFile(file, code[1], 0o644); err != nil {
+	if err := os.WriteFile(file, all[number][1], 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestDocumentedClientWorks: the client of docs/clients.md is complete.
+func TestDocumentedClientWorks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock.py")
+	documentedClient(t, 0, file)
 	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+}
+
+// TestDocumentedReadWriteLockWorks: the read-write lock of docs/clients.md keeps to the protocol, and a run judges it as one.
+func TestDocumentedReadWriteLockWorks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "rw.py")
+	documentedClient(t, 1, file)
+	if out, stderr, code := lockpick(t, dir, "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+	run := filepath.Join(dir, "run")
+	if out, stderr, code := lockpick(t, dir, "run", "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--faults", "none", "--hold", "200ms..400ms", "--long-holds", "0",
+		"--time-limit", "12s", "--store", run); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+	found, err := filepath.Glob(filepath.Join(run, "latest", "history.jsonl"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("histories: %v, %v", found, err)
+	}
+	h, err := history.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := history.Leases(h.Ops)
+	together := 0
+	for i, l := range leases {
+		for _, other := range leases[:i] {
+			if l.Mode == history.ModeRead && other.Mode == history.ModeRead && other.Holds()[0].To > l.Acquired() {
+				together++
+			}
+		}
+	}
+	if h.Header.Kind != history.ReadWrite || together == 0 {
+		t.Errorf("a %s: %d of %d leases began while another reader had one", h.Header.Kind, together, len(leases))
+	}
+	if out, stderr, code := lockpick(t, dir, "run", "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--kind", "semaphore"); code != exitUsage {
+		t.Errorf("as a semaphore: exit code %d\n%s%s", code, out, stderr)
 	}
 }
 

@@ -52,6 +52,9 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 			cmd.Flags().Set("replicas", "2")
 			value = map[string]string{"fencing": "true", "wait": "2"}[f.Name]
 		}
+		if lock := map[string]string{"kind": "reentrant", "permits": "semaphore", "readers": "rw"}[f.Name]; lock != "" {
+			cmd.Flags().Set("lock", lock)
+		}
 		if err := cmd.Flags().Set(f.FlagName(), value); err != nil {
 			t.Errorf("--%s %q: %v", f.FlagName(), value, err)
 			continue

@@ -162,6 +162,7 @@ func operations() *rapid.Generator[Op] {
 	values := rapid.Custom(func(t *rapid.T) *Value {
 		return &Value{
 			Token: some.Draw(t, "token"), ValidUntil: instant.Draw(t, "until"), Fence: rapid.Int64().Draw(t, "fence"),
+			Mode: rapid.SampledFrom([]string{"", ModeRead}).Draw(t, "mode"), Permits: rapid.IntRange(0, MaxPermits).Draw(t, "permits"),
 			Value: rapid.Int64().Draw(t, "value"), Fenced: rapid.Bool().Draw(t, "fenced"),
 			Client: text.Draw(t, "client"), Command: text.Draw(t, "command"), Yes: rapid.Bool().Draw(t, "yes"), Took: span.Draw(t, "took"),
 			TTL: span.Draw(t, "ttl"), Delay: span.Draw(t, "delay"), RedisKey: text.Draw(t, "redis key"), Form: text.Draw(t, "form"),
@@ -191,6 +192,7 @@ func headers() *rapid.Generator[Header] {
 		return Header{
 			Name: text.Draw(t, "name"), Started: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC(),
 			Seed: rapid.Uint64().Draw(t, "seed"), Driver: text.Draw(t, "driver"), Lock: text.Draw(t, "lock"),
+			Kind: rapid.SampledFrom(append([]LockKind{""}, LockKinds...)).Draw(t, "kind"), Permits: rapid.IntRange(1, MaxPermits).Draw(t, "permits"),
 			Masters: MaxMasters, Quorum: rapid.IntRange(0, MaxMasters).Draw(t, "quorum"), Persistence: text.Draw(t, "persistence"),
 			Clients: rapid.IntRange(0, MaxClients).Draw(t, "clients"), Keys: rapid.IntRange(0, MaxKeys).Draw(t, "keys"),
 			TTL:     time.Duration(rapid.Int64Range(0, int64(MaxTime)).Draw(t, "ttl")),

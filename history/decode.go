@@ -3,7 +3,6 @@ package history
 import (
 	"encoding/binary"
 	"encoding/json"
-	"hash/maphash"
 	"math/bits"
 	"time"
 )
@@ -70,6 +69,8 @@ const (
 	bitClients
 	bitParams
 	bitOffset
+	bitMode
+	bitPermits
 )
 
 // plainOp parses an operation. It returns false if strict must parse the line.
@@ -141,6 +142,13 @@ func (d *decoder) plainValue(v *Value) bool {
 			bit, ok = bitValidUntil, number(d, &v.ValidUntil)
 		case "fence":
 			bit, ok = bitFence, number(d, &v.Fence)
+		case "mode":
+			bit, ok = bitMode, d.text(&v.Mode)
+		case "permits":
+			var n int64
+			bit = bitPermits
+			n, ok = d.number()
+			v.Permits = int(n)
 		case "value":
 			bit, ok = bitWritten, number(d, &v.Value)
 		case "fenced":
@@ -475,24 +483,4 @@ func (d *decoder) boolean(into *bool) bool {
 		}
 	}
 	return false
-}
-
-// interner makes equal texts share their bytes, because a token occurs in a dozen lines. Its
-// memory is bounded: a text that another one displaced is allocated again.
-type interner struct {
-	seed  maphash.Seed
-	texts *[internSize]string
-}
-
-const internSize = 1 << 12
-
-func (in *interner) get(b []byte) string {
-	if in.texts == nil {
-		in.seed, in.texts = maphash.MakeSeed(), new([internSize]string)
-	}
-	known := &in.texts[maphash.Bytes(in.seed, b)%internSize]
-	if *known != string(b) {
-		*known = string(b)
-	}
-	return *known
 }

@@ -22,8 +22,10 @@ type Header struct {
 	Seed        uint64            `json:"seed"`
 	Driver      string            `json:"driver"` // docker, process, sim; or Imported
 	Lock        string            `json:"lock"`
-	Client      []string          `json:"client,omitempty"` // the command that ran as each client, if it was not Lockpick's own
-	Until       string            `json:"until,omitempty"`  // how the ends of leases are known: UntilTTL, UntilReleased; empty: the lock reports them
+	Kind        LockKind          `json:"kind,omitempty"`    // which holds may overlap; empty: Mutex
+	Permits     int               `json:"permits,omitempty"` // how many permits a semaphore has
+	Client      []string          `json:"client,omitempty"`  // the command that ran as each client, if it was not Lockpick's own
+	Until       string            `json:"until,omitempty"`   // how the ends of leases are known: UntilTTL, UntilReleased; empty: the lock reports them
 	Masters     int               `json:"masters"`
 	Quorum      int               `json:"quorum"`
 	Persistence string            `json:"persistence"`

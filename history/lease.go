@@ -34,6 +34,8 @@ type Lease struct {
 	Key, Process, Token string
 	Reused              bool // its token had been granted before, to this client or another one
 	Fence               int64
+	Mode                string        // of its acquire
+	Permits             int           // of its acquire
 	Invoked             time.Duration // when the acquire was called; without an invocation, the earliest possible time
 	InvokedIndex        int           // index of the line of the invocation; -1 if there is none
 	Grants              []Grant       // the grant of the acquire, then the grants of the extensions, in order
@@ -163,7 +165,7 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 		anywhere := owner{process: op.Process, token: token, life: on.life}
 		if op.F == FAcquire && op.Type == OK {
 			l := &Lease{
-				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence,
+				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence, Mode: op.Value.Mode, Permits: op.Value.Permits,
 				Grants:    []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
 				LostIndex: -1, ReleaseIndex: -1, CrashIndex: -1, EnterIndex: -1, LeaveIndex: -1,
 			}

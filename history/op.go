@@ -86,6 +86,10 @@ type Value struct {
 	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns since the run began
 	Fence      int64         `json:"fence,omitempty"`
 
+	// acquire
+	Mode    string `json:"mode,omitempty"`    // ModeRead; empty: exclusive
+	Permits int    `json:"permits,omitempty"` // of a semaphore; 0: one
+
 	// read, write, apply
 	Value  int64 `json:"value,omitempty"`
 	Fenced bool  `json:"fenced,omitempty"` // at the second resource, which checks fencing tokens
@@ -135,6 +139,14 @@ type Value struct {
 // Foreign reports whether a master changed a key for somebody who is not a client of the run.
 func (op *Op) Foreign() bool {
 	return op.F == FChange && op.Value != nil && op.Value.Form != "" && op.Value.Client == ""
+}
+
+// Asks returns the mode and the permits of an acquire.
+func (op *Op) Asks() (mode string, permits int) {
+	if op.Value == nil {
+		return "", 0
+	}
+	return op.Value.Mode, op.Value.Permits
 }
 
 // observed reports whether an operation is an observation of a master, which may be recorded late.

@@ -169,6 +169,10 @@ func valueField(v *Value, name string) any {
 		return &v.ValidUntil
 	case "fence":
 		return &v.Fence
+	case "mode":
+		return &v.Mode
+	case "permits":
+		return &v.Permits
 	case "value":
 		return &v.Value
 	case "fenced":

@@ -30,7 +30,7 @@ func (h *Header) check() error {
 	if h.TTL < 0 || h.TTL > MaxTime {
 		return fmt.Errorf(`field "ttl" is %d ns, but must be from 0 to 50 years`, int64(h.TTL))
 	}
-	return nil
+	return h.checkKind()
 }
 
 // checks validates every line. An error makes a history unusable: the meaning of the line is
@@ -115,6 +115,12 @@ func (v *Value) check() error {
 				return fmt.Errorf("field %q is %d ns, but must be from 0 to 50 years", "value."+x.name, int64(x.is))
 			}
 		}
+	}
+	if v.Mode != "" && v.Mode != ModeRead {
+		return fmt.Errorf(`field "value.mode" is %s, but must be read or absent`, quoted(v.Mode))
+	}
+	if v.Permits < 0 || v.Permits > MaxPermits {
+		return fmt.Errorf(`field "value.permits" is %d, but must be from 0 to %d`, v.Permits, MaxPermits)
 	}
 	if v.ValidUntil > MaxTime || v.ValidUntil < -MaxTime {
 		return fmt.Errorf(`field "value.valid_until" is %d ns, more than 50 years from the run's beginning`, int64(v.ValidUntil))

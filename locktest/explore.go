@@ -125,7 +125,7 @@ func prepare(t testing.TB, function string, used []string, make func(Env) (Lock,
 	if c.real {
 		realRedis(t)
 	}
-	if err := register(c.base.Lock, c.fencing, make); err != nil {
+	if err := register(c.base.Lock, c.base.Kind, c.fencing, make); err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
 	if err := c.base.Check(); err != nil {

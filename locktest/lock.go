@@ -29,6 +29,20 @@ type LockFunc func(ctx context.Context, key string) (*Lease, error)
 // Acquire calls f.
 func (f LockFunc) Acquire(ctx context.Context, key string) (*Lease, error) { return f(ctx, key) }
 
+// RWLock is a read-write lock: Acquire is for writers, of whom one has the lock alone.
+type RWLock interface {
+	Lock
+	// AcquireRead does the same as Acquire for a reader. Readers hold the lock together.
+	AcquireRead(ctx context.Context, key string) (*Lease, error)
+}
+
+// Semaphore is a lock with Env.Permits permits. Acquire is for one of them.
+type Semaphore interface {
+	Lock
+	// AcquirePermits does the same as Acquire for a number of permits.
+	AcquirePermits(ctx context.Context, key string, permits int) (*Lease, error)
+}
+
 // Lease is a granted lock.
 type Lease struct {
 	// Until is the end of the lease's validity on the holder's clock. If it is zero, the lease is valid until
@@ -53,6 +67,8 @@ type Env struct {
 	Client string        // c1, c2, …
 	Addrs  []string      // addresses of the masters
 	TTL    time.Duration // the TTL that leases should have
+	// Permits is how many permits a semaphore has (option Permits).
+	Permits int
 	// Dial connects to an address of Addrs. It is the only way to reach the masters.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -75,12 +91,12 @@ func (e Env) Clients() []*redis.Client {
 }
 
 // Kind returns the lock that make makes in the form that cli.Main registers: with its name for --lock, and a
-// line about it. Tests need no Kind.
+// line about it. Tests need no Kind. Set the Kind's field Kind if the lock is an RWLock, a Semaphore or re-entrant.
 func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
 		Name: name, Summary: summary, Connects: true,
 		New: func(s workload.Env) (workload.Lock, error) {
-			env := Env{Client: s.Client, Addrs: s.Addrs, TTL: s.TTL, opened: &[]io.Closer{}}
+			env := Env{Client: s.Client, Addrs: s.Addrs, TTL: s.TTL, Permits: s.Permits, opened: &[]io.Closer{}}
 			a := &adapted{site: s, opened: env.opened}
 			a.halt = halt{decided: s.Hooks.Decided, quorum: len(s.Addrs)/2 + 1}
 			env.Dial = a.dial
@@ -91,6 +107,9 @@ func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 			if err == nil && l == nil {
 				err = errors.New("neither a lock nor an error was returned")
 			}
+			if err == nil {
+				err = fits(l, s.Kind)
+			}
 			if err != nil {
 				return nil, errors.Join(err, a.Close())
 			}
@@ -98,6 +117,21 @@ func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 			return a, nil
 		},
 	}
+}
+
+// fits returns an error if a lock cannot be used as one of a kind.
+func fits(l Lock, kind history.LockKind) error {
+	switch kind {
+	case history.ReadWrite:
+		if _, ok := l.(RWLock); !ok {
+			return errors.New("the lock has no method AcquireRead (RWLock)")
+		}
+	case history.Semaphore:
+		if _, ok := l.(Semaphore); !ok {
+			return errors.New("the lock has no method AcquirePermits (Semaphore)")
+		}
+	}
+	return nil
 }
 
 // adapted adapts a user's lock to the workload.
@@ -169,12 +203,26 @@ func (a *adapted) observed(op history.Op, at time.Time) {
 }
 
 func (a *adapted) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	return a.acquire(ctx, key, func(ctx context.Context) (*Lease, error) { return a.lock.Acquire(ctx, key) })
+}
+
+// AcquireShare acquires as a reader, or a number of permits.
+func (a *adapted) AcquireShare(ctx context.Context, key string, share workload.Share) (workload.Lease, error) {
+	return a.acquire(ctx, key, func(ctx context.Context) (*Lease, error) {
+		if share.Mode == history.ModeRead {
+			return a.lock.(RWLock).AcquireRead(ctx, key)
+		}
+		return a.lock.(Semaphore).AcquirePermits(ctx, key, share.Permits)
+	})
+}
+
+func (a *adapted) acquire(ctx context.Context, key string, ask func(context.Context) (*Lease, error)) (workload.Lease, error) {
 	a.halt.acquiring(key)
 	began := a.site.Runtime.Now()
 	within, over := context.WithCancelCause(ctx)
 	defer over(errReturned)
 	call := &calling{Context: within}
-	l, err := a.lock.Acquire(call, key)
+	l, err := ask(call)
 	a.halt.pass()
 	if err != nil {
 		return nil, err

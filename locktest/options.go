@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/campaign/scenario"
+	"lockpick/history"
 )
 
 var (
@@ -82,6 +83,19 @@ func Clients(n int) Option {
 func Keys(n int) Option {
 	return named("Keys", func(c *config) { c.base.Keys = n })
 }
+
+// ReadWrite says that the lock is an RWLock, and sets the share of its acquires that read.
+func ReadWrite(readers float64) Option {
+	return func(c *config) { c.base.Kind, c.base.Readers = history.ReadWrite, readers }
+}
+
+// Permits says that the lock is a Semaphore, and sets how many permits it has.
+func Permits(n int) Option {
+	return func(c *config) { c.base.Kind, c.base.Permits = history.Semaphore, n }
+}
+
+// Reentrant says that a client may acquire a key that it holds, and releases it as often.
+func Reentrant() Option { return func(c *config) { c.base.Kind = history.Reentrant } }
 
 // TTL sets the TTL that the lock should give its leases. Default: 2s.
 func TTL(d time.Duration) Option {

@@ -17,7 +17,7 @@ import (
 var makers sync.Map
 
 // register registers the lock of a test under the name that scenarios use.
-func register(name string, fencing bool, make func(Env) (Lock, error)) error {
+func register(name string, of history.LockKind, fencing bool, make func(Env) (Lock, error)) error {
 	_, known := makers.Swap(name, make)
 	if known {
 		return nil // the test runs again
@@ -26,7 +26,7 @@ func register(name string, fencing bool, make func(Env) (Lock, error)) error {
 		f, _ := makers.Load(name)
 		return f.(func(Env) (Lock, error))(e)
 	})
-	kind.Fencing = fencing
+	kind.Kind, kind.Fencing = of, fencing
 	return workload.RegisterLock(kind)
 }
 

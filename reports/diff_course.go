@@ -32,7 +32,7 @@ func courseOf(dir string) (*Course, error) {
 	}
 	c := &Course{Calls: map[string][]time.Duration{}}
 	var ops []history.Op // without votes, which are most of the lines
-	var watch checker.Watch
+	watch := checker.Watch{Header: headerIn(path)}
 	_, err = history.ScanFile(path, func(op *history.Op) error {
 		c.End = op.Time
 		if op.F == history.FVote {
@@ -64,6 +64,19 @@ func courseOf(dir string) (*Course, error) {
 		c.First = &at
 	}
 	return c, nil
+}
+
+// headerIn returns the header of a history, or the zero value: what reads the history returns the errors.
+func headerIn(path string) (h history.Header) {
+	in, err := history.Open(path)
+	if err != nil {
+		return h
+	}
+	defer in.Close()
+	if r, err := history.NewReader(in); err == nil {
+		h = r.Header()
+	}
+	return h
 }
 
 // callKind returns the kind of call that op completes; empty: none of callKinds.

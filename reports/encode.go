@@ -61,6 +61,10 @@ type packedLeases struct {
 	Enter   []int64 `json:"enter"`   // -1: never
 	Leave   []int64 `json:"leave"`
 	Fence   []int64 `json:"fence"`
+
+	// Of locks that several clients may hold:
+	Part   []int `json:"part,omitempty"`   // a text: what the lease has of the lock
+	Shared []int `json:"shared,omitempty"` // 1: others may hold the lock beside it
 }
 
 type packedVotes struct { // in the order of the attempts
@@ -155,7 +159,7 @@ func (t *timeline) encode(h *history.History, run string, violations []listed, k
 		},
 		textAt: map[string]int{"": 0},
 	}
-	p.attempts(t)
+	p.attempts(&h.Header, t)
 	p.stored(t)
 	p.writes(t)
 	for _, x := range t.pauses {
@@ -188,7 +192,7 @@ func (t *timeline) encode(h *history.History, run string, violations []listed, k
 	return data, nil, err
 }
 
-func (p *packer) attempts(t *timeline) {
+func (p *packer) attempts(h *history.Header, t *timeline) {
 	a, v, l := &p.Attempts, p.Votes, &p.Leases
 	before, lineBefore, leaseBefore := int64(0), 0, 0
 	for i := range t.attempts {
@@ -246,6 +250,12 @@ func (p *packer) attempts(t *timeline) {
 		l.Enter = append(l.Enter, since(x.lease.Entered, x.lease.EnterIndex >= 0))
 		l.Leave = append(l.Leave, since(x.lease.Left, x.lease.EnterIndex >= 0))
 		l.Fence = append(l.Fence, x.lease.Fence)
+		if part, shared := checker.Part(h, x.lease); part != "" {
+			l.Part, l.Shared = append(l.Part, p.text(part)), append(l.Shared, 0)
+			if shared {
+				l.Shared[len(l.Shared)-1] = 1
+			}
+		}
 		leaseBefore = i
 		for _, s := range holds[1:] {
 			p.Holds = append(p.Holds, []int64{number, micros(s.From), micros(s.To)})

@@ -26,6 +26,9 @@ func exportEDN(w io.Writer, x *Export) error {
 		process int
 		typ, f  string
 	}
+	if kind := x.History.Header.LockKind(); kind != history.Mutex {
+		return fmt.Errorf("Knossos judges this format by its model of a mutex, and the lock is a %s", kind.Words())
+	}
 	key := x.key()
 	var lines []line
 	var free []time.Duration // by process: end of its last operation

@@ -166,6 +166,7 @@ func (r *running) read(in io.Reader) error {
 	}
 	r.mu.Lock()
 	r.header = h.Header()
+	r.watch.Header = r.header
 	r.mu.Unlock()
 	var op history.Op
 	for {

@@ -60,6 +60,9 @@ func (c *client) bent(to cluster.Clock) {
 		v.Token, v.ValidUntil = c.lease.Token(), c.until(c.lease)
 	}
 	c.record(history.Info, history.FClock, c.key, v, nil)
+	if l := c.outer.lease; l != nil && c.lease != nil {
+		c.record(history.Info, history.FClock, c.outer.key, &history.Value{Rate: v.Rate, Token: l.Token(), ValidUntil: c.until(l)}, nil)
+	}
 	if c.wake != nil {
 		c.wake(errBent)
 	}

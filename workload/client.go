@@ -23,19 +23,21 @@ type client struct {
 	program *program // the program that the client is part of; nil: it is a process of its own
 	clock   *Clock
 	random  *rand.Rand
-	writes  int64
+	written int64         // number of its writes
 	stays   time.Duration // length of the current critical section, if it has arrivals
 
-	mu       sync.Mutex // for callers that change the clock; the client itself reads lock without it
-	lock     Lock       // a new one after each restart of the client
-	lease    Lease      // the lease that it holds; nil: none
-	key      string
-	released keyedLease // the lease that it released last, since it was started
-	told     bool       // the lock said, at the time lost, that the lease is over
-	lost     time.Duration
-	asked    *cluster.Clock          // the latest setting that was ordered; nil if there was none
-	goesBy   cluster.Clock           // the setting that it certainly uses
-	wake     context.CancelCauseFunc // ends its current sleep; may be nil
+	mu        sync.Mutex // for callers that change the clock; the client itself reads lock without it
+	lock      Lock       // a new one after each restart of the client
+	lease     Lease      // the lease that it holds; nil: none
+	key       string
+	outer     keyedLease // the lease that it holds beside, of a re-entrant lock that it has acquired again
+	outerTold bool       // the lock said that the outer lease is over, at the time lost
+	released  keyedLease // the lease that it released last, since it was started
+	told      bool       // the lock said, at the time lost, that the lease is over
+	lost      time.Duration
+	asked     *cluster.Clock          // the latest setting that was ordered; nil if there was none
+	goesBy    cluster.Clock           // the setting that it certainly uses
+	wake      context.CancelCauseFunc // ends its current sleep; may be nil
 
 	calls calls
 	redis redisKeys
@@ -59,9 +61,10 @@ func (c *client) work(ctx context.Context) {
 // use acquires a key, works in its critical section, and releases it. It returns false if the client
 // has ended permanently.
 func (c *client) use(ctx context.Context, key string) bool {
-	lease, alive := c.acquire(ctx, key, c.patience())
+	share := c.share()
+	lease, alive := c.acquire(ctx, key, share, c.patience())
 	if lease != nil {
-		if lease, alive = c.section(ctx, key, lease); alive {
+		if lease, alive = c.section(ctx, key, lease, share); alive {
 			alive = c.release(key, lease) && c.afterRelease(ctx, key, lease)
 		}
 	}
@@ -78,7 +81,7 @@ func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 			return
 		}
 		key := c.w.keys[(i+c.number)%len(c.w.keys)]
-		lease, alive := c.acquire(ctx, key, bound)
+		lease, alive := c.acquire(ctx, key, c.share(), bound)
 		if lease != nil {
 			alive = c.release(key, lease)
 		}
@@ -172,8 +175,8 @@ func (c *client) registered() {
 }
 
 // acquire returns the lease, or nil; alive is false if the client has ended.
-func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
-	c.record(history.Invoke, history.FAcquire, key, nil, nil)
+func (c *client) acquire(ctx context.Context, key string, share Share, timeout time.Duration) (lease Lease, alive bool) {
+	c.record(history.Invoke, history.FAcquire, key, share.asks(), nil)
 	waiting, end := c.w.runtime.WithCancelCause(c.calling(ctx))
 	if _, ok := c.lock.(Process); ok { // a process needs the timeout in the request
 		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
@@ -181,7 +184,7 @@ func (c *client) acquire(ctx context.Context, key string, timeout time.Duration)
 	var err error
 	giveUp := func() { end(fmt.Errorf("not acquired within %v", timeout)) }
 	alive = c.inUntil(commandAcquire, key, timeout, giveUp, func() {
-		if lease, err = c.lock.Acquire(waiting, key); lease == nil && err == nil {
+		if lease, err = AcquireShare(waiting, c.lock, key, share); lease == nil && err == nil {
 			err = errNeither
 		}
 	})
@@ -193,7 +196,7 @@ func (c *client) acquire(ctx context.Context, key string, timeout time.Duration)
 		c.record(history.Fail, history.FAcquire, key, nil, err)
 		return nil, true
 	}
-	c.granted(history.FAcquire, key, lease, lease.Fence())
+	c.granted(history.FAcquire, key, lease, history.Value{Fence: lease.Fence(), Mode: share.Mode, Permits: share.Permits})
 	return lease, true
 }
 
@@ -205,13 +208,14 @@ type bounded struct {
 
 func (b bounded) Deadline() (time.Time, bool) { return b.end, true }
 
-// granted keeps a lease and records the end of its validity. It does both at once, so that a change
-// of the clock is recorded either before or after the lease.
-func (c *client) granted(f, key string, l Lease, fence int64) {
+// granted keeps a lease and records the end of its validity, with what else v says. It does both at once, so that a
+// change of the clock is recorded either before or after the lease.
+func (c *client) granted(f, key string, l Lease, v history.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lease, c.key, c.told = l, key, false
-	c.record(history.OK, f, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l), Fence: fence}, nil)
+	v.Token, v.ValidUntil = l.Token(), c.until(l)
+	c.record(history.OK, f, key, &v, nil)
 }
 
 // renewed records that the lock has extended the client's lease without a call.
@@ -240,7 +244,7 @@ func (c *client) trueTime(t time.Time) time.Duration {
 // section is the critical section: the client enters, reads and writes a few times as the Protocol
 // requires, and leaves. It returns the lease after its last extension; alive is false if the client
 // has ended.
-func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease, alive bool) {
+func (c *client) section(ctx context.Context, key string, lease Lease, share Share) (_ Lease, alive bool) {
 	if !c.valid(lease) {
 		return lease, true
 	}
@@ -249,13 +253,13 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	}
 	c.record(history.Info, history.FEnter, key, &history.Value{Token: lease.Token()}, nil)
 
-	if !c.acquireAgain(ctx, key, lease) {
+	if !c.acquireAgain(ctx, key, lease) || !c.nest(ctx, key, lease) {
 		return lease, false
 	}
 	hold := c.stretch()
 	writes := 1 + c.random.IntN(3)
 	for i := range writes {
-		goOn, alive := c.begin(key, lease, i == 0)
+		goOn, alive := c.begin(key, lease, share, i == 0)
 		if !alive {
 			return lease, false
 		}
@@ -272,7 +276,12 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 		if !c.valid(lease) {
 			break
 		}
-		if goOn, alive = c.write(key, lease); !alive {
+		if c.writes(share) {
+			goOn, alive = c.write(key, lease)
+		} else {
+			alive = c.pass(BeforeWrite, key, lease) // it can be stopped in its section as others are
+		}
+		if !alive {
 			return lease, false
 		}
 		if !goOn || ctx.Err() != nil {
@@ -378,7 +387,7 @@ func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
 		c.record(Outcome(err), history.FExtend, key, &history.Value{Token: lease.Token()}, err)
 		return lease, !errors.Is(err, ErrGone)
 	}
-	c.granted(history.FExtend, key, longer, 0)
+	c.granted(history.FExtend, key, longer, history.Value{})
 	return longer, true
 }
 

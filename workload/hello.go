@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/history"
 )
 
 // Command is the program that runs as a client process.
@@ -46,6 +47,8 @@ type Hello struct {
 	Masters  Masters   `json:"masters,omitempty"` // the masters that it uses
 	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it accepts; nil: WholeMilliseconds
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
+
+	Kind history.LockKind `json:"kind,omitempty"` // which holds may overlap; empty: a mutex
 
 	// Unbent is the reason why its clocks cannot be bent; nil: the client can (CanClock), or the
 	// harness can, or the run does not bend clocks.
@@ -134,6 +137,9 @@ func (m Masters) MarshalJSON() ([]byte, error) {
 func (h *Hello) Check() error {
 	if h.Lease != "" && h.Lease != NoLease {
 		return fmt.Errorf("lease is %q: it is %q or left out", h.Lease, NoLease)
+	}
+	if h.Kind != "" && !slices.Contains(history.LockKinds, h.Kind) {
+		return fmt.Errorf("kind is %q: it is one of mutex, rw, semaphore, reentrant, or left out", h.Kind)
 	}
 	for _, c := range h.Can {
 		if !slices.Contains(Abilities, c) {

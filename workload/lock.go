@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,8 +69,10 @@ type Env struct {
 	TTL     time.Duration
 	Timeout time.Duration // per master; 0: the lock's default
 	Fencing bool
-	Wait    int           // number of replicas that must have a key before a master's vote counts
-	Hooks   redlock.Hooks // for locks that run here
+	Kind    history.LockKind // which holds may overlap; empty: the lock's own kind
+	Permits int              // how many a semaphore has
+	Wait    int              // number of replicas that must have a key before a master's vote counts
+	Hooks   redlock.Hooks    // for locks that run here
 
 	// Pass is called at the points where the client may be stopped. It returns false if the client
 	// was ended there. If it is nil, the client is not stopped.
@@ -115,9 +118,10 @@ func (s Env) Wall() time.Time {
 // Kind is a lock under test that can be selected by name.
 type Kind struct {
 	Name    string
-	Summary string // one line
-	Fencing bool   // it can give fencing tokens
-	First   bool   // it uses only the first master
+	Summary string           // one line
+	Kind    history.LockKind // which holds may overlap; empty: a mutex
+	Fencing bool             // it can give fencing tokens
+	First   bool             // it uses only the first master
 	// Connects reports whether the lock reaches masters only by connections (Env.Addrs, Env.Dial), and
 	// waits and reads the time by itself: it cannot use simulated masters that only answer calls.
 	Connects  bool
@@ -133,9 +137,28 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
 	// to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b27
+	Bug    string // the planted bug: b1 to b33
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
+}
+
+// Can reports whether the lock can be used as one of a kind: its own, or a mutex if one of its clients can have it alone, or a re-entrant
+// lock if its documentation says so.
+func (k Kind) Can(kind history.LockKind) bool {
+	switch own := cmp.Or(k.Kind, history.Mutex); kind {
+	case own:
+		return true
+	case history.Mutex:
+		return own != history.Semaphore
+	case history.Reentrant:
+		return k.Reentrant
+	}
+	return false
+}
+
+// NamesOfKind lists the locks of a kind that are meant to be correct.
+func NamesOfKind(kind history.LockKind) []string {
+	return named(slices.DeleteFunc(slices.Clone(correct), func(k Kind) bool { return cmp.Or(k.Kind, history.Mutex) != kind }))
 }
 
 // HungHolder returns the longest time for which the lock, according to its documentation, may be
@@ -179,10 +202,10 @@ func (k Kind) Quorum(n int) int {
 
 // Locks lists the locks under test: first those that are meant to be correct, then the folklore
 // and the planted bugs.
-var Locks = slices.Concat(correct, folklore, redissons, planted)
+var Locks = slices.Concat(correct, folklore, redissons, planted, plantedShared)
 
 // correct lists the locks that are meant to be correct.
-var correct = slices.Concat(redlocks, textbooks, fairs)
+var correct = slices.Concat(redlocks, textbooks, fairs, shareds)
 
 // registered holds the locks of programs that use this project as a library.
 var registered = struct {

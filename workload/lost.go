@@ -41,18 +41,29 @@ func (c *client) leave(key string, lease Lease) {
 }
 
 // hasLost records that the lock has reported the end of the client's lease, or of the lease that
-// the client released last: a process may have sent the report before it received the release.
+// the client released last: a process may have sent the report before it received the release. A client that has
+// acquired a re-entrant lock again has two leases.
 func (c *client) hasLost(key, token string, cause error, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if o := c.outer; o.lease != nil && o.key == key && !c.outerTold && (token == "" || token == o.lease.Token()) {
+		c.outerTold = true
+		c.recordLost(o, cause, at)
+	}
 	of := keyedLease{c.lease, c.key}
 	if of.lease == nil {
 		of = c.released
 	}
-	if of.lease == nil || c.told || of.key != key || token != "" && of.lease.Token() != token {
+	if of.lease == nil || c.told || of.key != key || token != "" && of.lease.Token() != token || of == c.outer {
 		return
 	}
-	c.told, c.lost = true, c.trueTime(at)
-	op := history.Op{Process: c.name, Type: history.Info, F: history.FLost, Key: key, Value: &history.Value{Token: of.lease.Token()}, Error: cause.Error()}
+	c.told = true
+	c.recordLost(of, cause, at)
+}
+
+// recordLost records that a lease was over at a time.
+func (c *client) recordLost(of keyedLease, cause error, at time.Time) {
+	c.lost = c.trueTime(at)
+	op := history.Op{Process: c.name, Type: history.Info, F: history.FLost, Key: of.key, Value: &history.Value{Token: of.lease.Token()}, Error: cause.Error()}
 	c.w.recorder.RecordAt(op, c.lost)
 }

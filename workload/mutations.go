@@ -43,6 +43,9 @@ type mutations struct {
 	reuses          bool                                                 // grants a lease again if its release was cancelled
 	loads           bool                                                 // loads the script when the client starts, and never again
 
+	// Several holders:
+	shared *sharedScripts // nil: a mutex
+
 	// Waiting:
 	fair bool // in a queue
 

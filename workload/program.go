@@ -194,6 +194,11 @@ type member struct {
 	shared  bool // other clients use the lock, too, and the last one closes it
 }
 
+// AcquireShare acquires a part of the lock.
+func (m *member) AcquireShare(ctx context.Context, key string, share Share) (Lease, error) {
+	return AcquireShare(ctx, m.Lock, key, share)
+}
+
 func (m *member) Close() (err error) {
 	if !m.shared {
 		err = m.Lock.Close()

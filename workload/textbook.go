@@ -26,6 +26,7 @@ type textbook struct {
 
 	mu       sync.Mutex // guards the fields below; never held while waiting
 	prepared bool
+	id       string                    // of a re-entrant lock: what tells it from that of an earlier life of its client
 	tokens   map[string]string         // by key, the token of the latest lease
 	reusable map[string]*textbookLease // by key, a lease whose release was cancelled
 }
@@ -82,6 +83,14 @@ func (l *textbook) Close() error {
 // Acquire retries until it succeeds or ctx ends, with a random delay between attempts
 // (distlock, "Retry on failure").
 func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
+	return l.AcquireShare(ctx, key, Share{})
+}
+
+// AcquireShare does the same for a part of a lock that has parts.
+func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (Lease, error) {
+	if l.mutations.shared != nil {
+		share.owner = l.ownerIn(ctx)
+	}
 	l.prepare(ctx)
 	if x := l.reuse(key); x != nil {
 		return x.shown(), nil
@@ -97,7 +106,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 			token = l.token()
 		}
 		talk := l.masters.Begin(l.env.Hooks.Vote)
-		lease, err := l.attempt(ctx, talk, key, token, waiter, start)
+		lease, err := l.attempt(ctx, talk, key, token, waiter, share, start)
 		if err == nil {
 			return lease.shown(), nil
 		}
@@ -133,9 +142,9 @@ func (l *textbook) prepare(ctx context.Context) {
 }
 
 // attempt performs steps 2 to 5.
-func (l *textbook) attempt(ctx context.Context, talk protocol.Conversation, key, token, waiter string, start time.Time) (*textbookLease, error) {
+func (l *textbook) attempt(ctx context.Context, talk protocol.Conversation, key, token, waiter string, share Share, start time.Time) (*textbookLease, error) {
 	// Step 2: send the same key and token to all masters.
-	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token, waiter), nil, l.enough)
+	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token, waiter, share), nil, l.enough)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +170,12 @@ func (l *textbook) attempt(ctx context.Context, talk protocol.Conversation, key,
 		}
 	}
 	if err == nil {
-		return l.grant(talk, key, token, t, left), nil
+		return l.grant(talk, key, token, share, t, left), nil
 	}
 
 	// Step 5: release on all masters, also on those that did not vote yes.
 	if !l.mutations.noRollback && !(l.mutations.raises && t.err != nil) && !(l.mutations.onlyUnanswered && len(t.failed) == 0) {
-		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
+		_, _ = l.releaseAll(ctx, talk, key, token, share, t.yes, l.answered)
 	}
 	return nil, err
 }

@@ -16,6 +16,7 @@ type textbookLease struct {
 	talk     protocol.Conversation
 	key      string
 	token    string
+	share    Share
 	fence    int64
 	believed []int // the masters that voted yes
 	ctx      context.Context
@@ -31,8 +32,8 @@ type textbookLease struct {
 // would keep the lock forever (distlock, "Extending the lock").
 const maxExtensions = 10
 
-func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
-	x := &textbookLease{lock: l, talk: talk, key: key, token: token, believed: t.yes, until: l.clock().Add(left)}
+func (l *textbook) grant(talk protocol.Conversation, key, token string, share Share, t tally, left time.Duration) *textbookLease {
+	x := &textbookLease{lock: l, talk: talk, key: key, token: token, share: share, believed: t.yes, until: l.clock().Add(left)}
 	l.mu.Lock()
 	l.tokens[key] = token
 	l.mu.Unlock()
@@ -127,7 +128,7 @@ func (x *textbookLease) extend(ctx context.Context) error {
 		return x.acquireAgain(ctx, start)
 	}
 	token := x.named()
-	t, err := l.carryOut(ctx, x.talk, x.key, token, l.extendCommands(x.key, token), nil, l.settled)
+	t, err := l.carryOut(ctx, x.talk, x.key, token, l.extendCommands(x.key, token, x.share), nil, l.settled)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 
 // acquireAgain extends a lease by an attempt to acquire with the same token.
 func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error {
-	again, err := x.lock.attempt(ctx, x.lock.masters.Begin(x.lock.env.Hooks.Vote), x.key, x.token, x.token, start)
+	again, err := x.lock.attempt(ctx, x.lock.masters.Begin(x.lock.env.Hooks.Vote), x.key, x.token, x.token, x.share, start)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (x *textbookLease) renew() {
 func (x *textbookLease) staleRenew() {
 	l := x.lock
 	for l.env.Runtime.Sleep(l.life, l.env.TTL/3) == nil {
-		t, _ := l.carryOut(l.life, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
+		t, _ := l.carryOut(l.life, x.talk, x.key, x.token, l.extendCommands(x.key, x.token, x.share), nil, l.settled)
 		if len(t.yes) == 0 {
 			return
 		}
@@ -246,7 +247,7 @@ func (x *textbookLease) Release(ctx context.Context) error {
 	if !l.mutations.reuses {
 		x.finish(redlock.ErrReleased)
 	}
-	t, err := l.releaseAll(ctx, x.talk, x.key, x.named(), x.believed, l.settled)
+	t, err := l.releaseAll(ctx, x.talk, x.key, x.named(), x.share, x.believed, l.settled)
 	if l.mutations.reuses && x.offer(ctx) {
 		return context.Cause(ctx)
 	}

@@ -124,7 +124,7 @@ func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd pr
 }
 
 // releaseAll performs step 5. believed are the masters that voted yes on the SET.
-func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
+func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, key, token string, share Share, believed []int, enough func(*tally) bool) (tally, error) {
 	if l.mutations.onlyWhileWanted && ctx.Err() != nil {
 		return tally{}, nil
 	}
@@ -135,11 +135,13 @@ func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, k
 	if l.mutations.overtaking {
 		talk = l.masters.Begin(l.env.Hooks.Vote)
 	}
-	return l.carryOut(ctx, talk, key, token, l.releaseCommands(key, token), to, enough)
+	return l.carryOut(ctx, talk, key, token, l.releaseCommands(key, token, share), to, enough)
 }
 
-func (l *textbook) setCommands(key, token, waiter string) []command {
+func (l *textbook) setCommands(key, token, waiter string, share Share) []command {
 	switch {
+	case l.mutations.shared != nil:
+		return l.ofShare(protocol.Set, l.mutations.shared.set, key, token, share)
 	case l.mutations.fair:
 		return enqueue(key, token, waiter, l.env.TTL)
 	case l.mutations.set != nil:
@@ -150,14 +152,20 @@ func (l *textbook) setCommands(key, token, waiter string) []command {
 	return setNXPX(key, token, l.env.TTL)
 }
 
-func (l *textbook) releaseCommands(key, token string) []command {
+func (l *textbook) releaseCommands(key, token string, share Share) []command {
+	if l.mutations.shared != nil {
+		return l.ofShare(protocol.Release, l.mutations.shared.release, key, token, share)
+	}
 	if l.mutations.release != nil {
 		return l.mutations.release(key, l.stored(token), l.env.TTL)
 	}
 	return compareAndDelete(key, token, l.env.TTL)
 }
 
-func (l *textbook) extendCommands(key, token string) []command {
+func (l *textbook) extendCommands(key, token string, share Share) []command {
+	if l.mutations.shared != nil {
+		return l.ofShare(protocol.Extend, l.mutations.shared.extend, key, token, share)
+	}
 	if l.mutations.extend != nil {
 		return l.mutations.extend(key, l.stored(token), l.env.TTL)
 	}

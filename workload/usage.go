@@ -92,7 +92,7 @@ func (c *client) acquireAgain(ctx context.Context, key string, lease Lease) (ali
 	if !c.does(AcquireAgain) {
 		return true
 	}
-	again, alive := c.acquire(ctx, key, max(c.left(lease)/4, time.Millisecond))
+	again, alive := c.acquire(ctx, key, Share{}, max(c.left(lease)/4, time.Millisecond))
 	if alive && again != nil {
 		alive = c.release(key, again)
 	}

@@ -33,6 +33,8 @@ type Config struct {
 	Arrivals       []Arrival                // times at which clients acquire; empty: again and again
 	AcquireTimeout time.Duration            // limit for one acquire
 	Fencing        bool
+	Permits        int      // of a semaphore
+	Readers        float64  // share of the acquires of a read-write lock that read
 	Protocol       Protocol // how clients use the guarded resource; empty: Register
 	Usages         []Usage  // mistakes that clients make
 	Processes      bool     // Lock.New starts a process
@@ -92,6 +94,7 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 			s.Process = name
 		}
 		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
+		s.Kind, s.Permits = cfg.Lock.Kind, cfg.Permits
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()
 		s.Record = func(op history.Op, ago time.Duration) {

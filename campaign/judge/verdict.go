@@ -130,6 +130,9 @@ func (r *Result) WhyNotTested(p checker.Property, h *history.History) string {
 
 // whyNotTested explains what the history lacks for a verdict on p.
 func whyNotTested(p checker.Property, h *history.History, unseen string) string {
+	if why := checker.Untested(p, h.Header.LockKind()); why != "" {
+		return why
+	}
 	if unseen != "" && p.Votes {
 		return "what the masters store is not certain to be leases: " + unseen
 	}

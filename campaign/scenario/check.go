@@ -1,12 +1,14 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/internal/spelling"
 	"lockpick/nemesis"
@@ -74,6 +76,41 @@ func (s *Scenario) CheckSimulated() error {
 func checkFencing(s *Scenario) *Problem {
 	if kind, _ := workload.LockNamed(s.Lock); s.Fencing && !kind.Fencing && !s.RunsCommand() {
 		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
+	}
+	return nil
+}
+
+// LockKind returns which holds may overlap, as far as the scenario says: of a command, that is what its client says.
+func (s *Scenario) LockKind() history.LockKind {
+	if s.Kind != "" || s.RunsCommand() {
+		return s.Kind
+	}
+	kind, _ := workload.LockNamed(s.Lock)
+	return cmp.Or(kind.Kind, history.Mutex)
+}
+
+func checkKind(s *Scenario) *Problem {
+	lock, known := workload.LockNamed(s.Lock)
+	if !known || s.RunsCommand() || s.Kind == "" || lock.Can(s.Kind) {
+		return nil
+	}
+	says := fmt.Sprintf("the lock %s is a %s, not a %s", s.Lock, cmp.Or(lock.Kind, history.Mutex).Words(), s.Kind.Words())
+	if able := workload.NamesOfKind(s.Kind); len(able) > 0 {
+		says += ": use --lock " + strings.Join(able, " or --lock ") + ", or a lock of your own"
+	}
+	return &Problem{"kind", says}
+}
+
+func checkPermits(s *Scenario) *Problem {
+	if kind := s.LockKind(); s.Permits != 0 && kind != history.Semaphore && kind != "" {
+		return &Problem{"permits", fmt.Sprintf("a %s has no permits: they are of a semaphore", kind.Words())}
+	}
+	return nil
+}
+
+func checkReaders(s *Scenario) *Problem {
+	if kind := s.LockKind(); s.Readers != 0 && kind != history.ReadWrite && kind != "" {
+		return &Problem{"readers", fmt.Sprintf("a %s has no readers: they are of a read-write lock", kind.Words())}
 	}
 	return nil
 }

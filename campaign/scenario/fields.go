@@ -6,6 +6,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
@@ -19,6 +20,9 @@ type Scenario struct {
 	Lock        string              `yaml:"lock"`
 	Client      []string            `yaml:"client,omitempty"`
 	Fencing     bool                `yaml:"fencing"`
+	Kind        history.LockKind    `yaml:"kind,omitempty"`
+	Permits     int                 `yaml:"permits,omitempty"`
+	Readers     float64             `yaml:"readers,omitempty"`
 	Masters     int                 `yaml:"masters"`
 	Persistence string              `yaml:"persistence"`
 	MaxMemory   int64               `yaml:"max_memory,omitempty"`
@@ -109,6 +113,11 @@ func init() {
 			Help: "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then",
 			More: "In a file it is a list, such as `[python3, lock.py]` ([clients.md](clients.md))."},
 		&Field{Name: "fencing", Everyday: true, check: checkFencing, Help: "let the lock issue fencing tokens (judges L5 and FM)"},
+		&Field{Name: "kind", Everyday: true, Absent: "the lock's own", Values: texts(history.LockKinds), check: checkKind,
+			Help: "which holds may overlap: none, those of readers, as many as there are permits, or those of one client",
+			More: "What a kind means is in [checking.md](checking.md#kinds-of-locks). A client that is a program says its kind itself ([clients.md](clients.md#locks-that-are-not-mutexes))."},
+		&Field{Name: "permits", Absent: "3 of a semaphore", within: limits{0, history.MaxPermits}, check: checkPermits, Help: "how many permits a semaphore has; each acquire asks for one up to all of them"},
+		&Field{Name: "readers", Absent: "0.7 of a read-write lock", Probability: true, check: checkReaders, Help: "share of the acquires of a read-write lock that read"},
 	), section("Masters",
 		&Field{Name: "masters", Everyday: true, Default: 5, within: limits{1, 15}, Help: "number of masters"},
 		&Field{Name: "persistence", Everyday: true, Default: string(cluster.None), Values: texts(cluster.Persistences),

@@ -23,7 +23,9 @@ func luaTexts() []string {
 	for _, s := range []*protocol.Script{
 		protocol.SetAndCount, protocol.CompareAndDelete, protocol.CompareAndDeleteMany, protocol.CompareDeleteAndPublish, protocol.Compare, protocol.CompareAndExpire,
 		protocol.CompareAndRaise, workload.DeleteByHash, workload.DeleteBroken, workload.ExpireOrSet, workload.ReentrantSet, workload.ReentrantExpire, workload.ReentrantRelease,
-		workload.FairSet, workload.FairLeave,
+		workload.FairSet, workload.FairLeave, workload.ReadWriteSet, workload.ReadWriteSetShort, workload.ReadWriteExtend, workload.ReadWriteRelease, workload.ReadWriteReleaseAny,
+		workload.SemaphoreSet, workload.SemaphoreSetAnew, workload.SemaphoreExtend, workload.SemaphoreRelease, workload.SemaphoreReleaseTwice,
+		workload.NestedSet, workload.NestedSetShort, workload.NestedExtend, workload.NestedReleaseAll,
 	} {
 		all = append(all, s.Text)
 	}

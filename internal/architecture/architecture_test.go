@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
 	"checker":         {"history", "history/fault"},
 	// What a run is, and what its history proves; neither runs anything.
-	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
+	"campaign/scenario": {"history", "history/fault", "cluster", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "watch"},
 	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},

@@ -63,7 +63,9 @@ var mutants = []mutant{
 	{"checker", "pauses", "drop operand", "FCrash #3", "a pause outlives its client"},
 
 	// L2 and L3.
-	{"checker", "sweep", "replace < by <=", "from", "holds that touch overlap"},
+	{"checker", "(*active).end", "replace <= by <", "by", "holds that touch overlap"},
+	{"checker", "sweep", "replace > by >=", "capacity", "a lock that is full is held by one too many"},
+	{"checker", "merged", "make condition false", "from", "holds of one client do not count as one"},
 	{"checker", "sweep", "replace > by <", "to", "the shortest hold is compared with"},
 	{"checker", "sweep", "drop operand", "key", "keys are mixed up"},
 	{"checker", "(*run).deadArrivals", "drop argument", "arrivalSlack", "a lease has no slack to arrive in"},

@@ -75,7 +75,7 @@ function readLeases(packed, attempts) {
   const since = (column) => Float64Array.from(column || [], (v, i) => v < 0 ? NaN : attempts.to[attempt[i]] + v);
   const l = {
     n, attempt, until: Float64Array.from(p.until || [], (v, i) => attempts.to[attempt[i]] + v), hold: since(p.hold), release: since(p.release),
-    enter: since(p.enter), leave: since(p.leave), fence: p.fence || [], grants: new Map(), holds: new Map(),
+    enter: since(p.enter), leave: since(p.leave), fence: p.fence || [], part: p.part || [], shared: p.shared || [], grants: new Map(), holds: new Map(),
   };
   const gather = (rows, into) => {
     for (const [lease, from, to] of rows) {

@@ -35,6 +35,7 @@ class Details {
     if (attempts.token[i]) lines.push(['Token', attempts.token[i] + (attempts.tries[i] > 1 ? `, of try ${attempts.tries[i]}` : '')]);
     if (attempts.log[i]) lines.push(['Log', data.texts[attempts.log[i]]]);
     if (l >= 0) {
+      if (leases.part[l]) lines.push(['Granted', data.texts[leases.part[l]]]);
       if (leases.fence[l]) lines.push(['Fencing token', String(leases.fence[l])]);
       const hold = leases.hold[l] - attempts.to[i];
       lines.push(['Valid until', exactText(leases.until[l]) + ` (${spanText(leases.until[l] - attempts.to[i])} after the grant)`]);

@@ -337,8 +337,9 @@ class Timeline {
     for (const i of seen) {
       const l = attempts.lease[i];
       if (l < 0) continue;
-      if (!short(i)) this.box(s, attempts.to[i], leases.hold[l], bar, barH, colour);
-      for (const span of leases.holds.get(l) || []) this.box(s, span.from, span.to, bar, barH, colour);
+      const tall = leases.shared[l] ? Math.ceil(barH / 2) : barH; // others may hold the lock beside it
+      if (!short(i)) this.box(s, attempts.to[i], leases.hold[l], bar, tall, colour);
+      for (const span of leases.holds.get(l) || []) this.box(s, span.from, span.to, bar, tall, colour);
       const fence = leases.fence[l] ? ` · fence ${leases.fence[l]}` : '', token = shortToken(attempts.token[i]);
       const key = lanes.key < 0 && data.keys.length > 1 ? data.keys[attempts.key[i]] + ' · ' : '';
       if (lane.h > 30) {

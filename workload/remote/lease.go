@@ -14,6 +14,11 @@ import (
 // Acquire makes the process acquire the lock. ctx ends the wait only at its deadline, because
 // the process knows only the timeout in the request.
 func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	return c.AcquireShare(ctx, key, workload.Share{})
+}
+
+// AcquireShare does the same for a part of the lock.
+func (c *Client) AcquireShare(ctx context.Context, key string, share workload.Share) (workload.Lease, error) {
 	within := c.site.AcquireTimeout
 	if end, ok := ctx.Deadline(); ok {
 		within = time.Until(end)
@@ -23,7 +28,7 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 	c.mu.Unlock()
 	invoked := time.Now()
 	within = c.within(within)
-	m, err := c.ask(Request{Op: opAcquire, Key: key, Within: within, WithinMS: inMS(within)})
+	m, err := c.ask(Request{Op: opAcquire, Mode: share.Mode, Permits: share.Permits, Key: key, Within: within, WithinMS: inMS(within)})
 	if err != nil {
 		return nil, err
 	}

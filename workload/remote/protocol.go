@@ -30,6 +30,10 @@ type Request struct {
 	Fencing  bool          `json:"fencing,omitempty"`
 	Margin   time.Duration `json:"margin,omitempty"` // ns before its end at which a lease is no longer used
 
+	Kind    history.LockKind `json:"kind,omitempty"`    // which holds may overlap; empty: a mutex, or the client's own kind
+	Permits int              `json:"permits,omitempty"` // how many a semaphore has; of acquire: how many it asks for
+	Mode    string           `json:"mode,omitempty"`    // of acquire: history.ModeRead, or empty
+
 	// acquire, extend, release, write:
 	Key      string        `json:"key,omitempty"`
 	Within   time.Duration `json:"within,omitempty"`    // ns: acquire gives up after this time

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -223,6 +224,7 @@ func (s *server) start(r Request) error {
 		return nil
 	}
 	lock, err := kind.New(workload.Env{
+		Kind: r.Kind, Permits: r.Permits,
 		Client: r.Client, Addrs: r.Masters, Runtime: s.clock, TTL: r.TTL, Timeout: r.Timeout, Fencing: r.Fencing, Wait: r.Wait,
 		Pass:    func(point, key string) bool { return s.reach(point, key) == nil },
 		Renewed: s.renewed,
@@ -254,7 +256,7 @@ func (s *server) start(r Request) error {
 	}
 	s.init, s.lock = r, lock
 	can := slices.DeleteFunc(slices.Clone(workload.Abilities), func(a string) bool { return a == workload.CanShare })
-	s.outcome(Message{Hello: Hello{Can: can, Library: "lockpick " + r.Lock, Lifespan: &workload.Lifespan{UnitMS: 1e-6}}}, nil)
+	s.outcome(Message{Hello: Hello{Kind: cmp.Or(r.Kind, kind.Kind), Can: can, Library: "lockpick " + r.Lock, Lifespan: &workload.Lifespan{UnitMS: 1e-6}}}, nil)
 	return nil
 }
 
@@ -292,7 +294,7 @@ func (s *server) reach(point, key string) error {
 func (s *server) acquire(r Request) {
 	ctx, cancel := context.WithTimeoutCause(s.listening, r.Within, fmt.Errorf("not acquired within %v", r.Within))
 	defer cancel()
-	lease, err := s.lock.Acquire(ctx, r.Key)
+	lease, err := workload.AcquireShare(ctx, s.lock, r.Key, workload.Share{Mode: r.Mode, Permits: r.Permits})
 	if err != nil {
 		s.refuse(err)
 		return

@@ -95,13 +95,18 @@ var errNoToken = errors.New("the client can be shared, and named no token in its
 
 // Acquire makes the process acquire the lock for its client.
 func (u *sharer) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	return u.AcquireShare(ctx, key, workload.Share{})
+}
+
+// AcquireShare does the same for a part of the lock.
+func (u *sharer) AcquireShare(ctx context.Context, key string, share workload.Share) (workload.Lease, error) {
 	within := u.site.AcquireTimeout
 	if end, ok := ctx.Deadline(); ok {
 		within = time.Until(end)
 	}
 	invoked := time.Now()
 	within = u.client.within(within)
-	m, err := u.ask(Request{Op: opAcquire, Key: key, Within: within, WithinMS: inMS(within)})
+	m, err := u.ask(Request{Op: opAcquire, Mode: share.Mode, Permits: share.Permits, Key: key, Within: within, WithinMS: inMS(within)})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,15 @@ func (c *Client) start(command Command) error {
 		return errors.Join(err, c.closeClocks())
 	}
 	go c.listen()
+	kind, permits := c.site.Kind, 0
+	switch kind {
+	case history.Mutex:
+		kind = ""
+	case history.Semaphore:
+		permits = c.site.Permits
+	}
 	m, err := c.ask(Request{
+		Kind: kind, Permits: permits,
 		Op: opInit, Protocol: ProtocolVersion, Client: c.site.Client, Lock: command.Lock, Masters: c.site.Addrs,
 		TTL: c.site.TTL, TTLMS: inMS(c.site.TTL), Timeout: c.site.Timeout,
 		Fencing: c.site.Fencing, Wait: c.site.Wait, Margin: c.site.Margin,

@@ -1,0 +1,82 @@
+package campaign
+
+import (
+	"testing"
+	"time"
+
+	"lockpick/campaign/scenario"
+	"lockpick/history"
+)
+
+// TestSharedLocks: without faults, clients hold locks of each kind together as the kind allows it, and not otherwise; readers
+// and holders of permits write nothing.
+func TestSharedLocks(t *testing.T) {
+	for _, lock := range []string{"rw", "semaphore", "reentrant"} {
+		t.Run(lock, func(t *testing.T) {
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Faults, s.Clients, s.TimeLimit, s.Hold, s.LongHolds = scenario.Sim, lock, nil, 4, 30*time.Second, "0s..500ms", 0
+			h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases := history.Leases(h.Ops)
+			together, writers := 0, map[string]bool{}
+			for _, l := range leases {
+				writers[l.Token] = h.Header.Kind != history.Semaphore && l.Mode != history.ModeRead
+				weight := h.Header.Weight(l.Mode, l.Permits)
+				for _, other := range leases {
+					if span := other.Holds()[0]; other == l || span.From > l.Acquired() || span.To <= l.Acquired() {
+						continue
+					}
+					together++
+					if h.Header.Kind != history.Reentrant || other.Process != l.Process {
+						weight += h.Header.Weight(other.Mode, other.Permits)
+					}
+				}
+				if weight > h.Header.Capacity() {
+					t.Errorf("%s was granted %s at %v beside others: %d of %d", l.Process, l.Key, l.Acquired(), weight, h.Header.Capacity())
+				}
+			}
+			if len(leases) < 30 || together < 10 {
+				t.Errorf("%d leases, of which %d were granted beside others", len(leases), together)
+			}
+			applied := 0
+			for _, op := range h.Ops {
+				if op.F == history.FApply && !writers[op.Value.Token] {
+					t.Errorf("a write at %v by somebody who only reads", op.Time)
+				}
+				if op.F == history.FApply {
+					applied++
+				}
+			}
+			if (applied > 0) != (h.Header.Kind != history.Semaphore) {
+				t.Errorf("%d writes", applied)
+			}
+		})
+	}
+}
+
+// TestKindOfALock: a lock is used as what it is.
+func TestKindOfALock(t *testing.T) {
+	for _, x := range []struct {
+		change func(*scenario.Scenario)
+		says   string
+	}{
+		{func(s *scenario.Scenario) { s.Kind = history.ReadWrite }, "kind: the lock redlock is a mutex, not a read-write lock: use --lock rw, or a lock of your own"},
+		{func(s *scenario.Scenario) { s.Lock, s.Kind = "semaphore", history.Mutex }, "kind: the lock semaphore is a semaphore, not a mutex: use --lock redlock or --lock redlock-sequential or --lock single or --lock textbook or --lock textbook-single or --lock textbook-renewing or --lock fair, or a lock of your own"},
+		{func(s *scenario.Scenario) { s.Permits = 2 }, "permits: a mutex has no permits: they are of a semaphore"},
+		{func(s *scenario.Scenario) { s.Lock, s.Readers = "reentrant", 0.5 }, "readers: a re-entrant lock has no readers: they are of a read-write lock"},
+		{func(s *scenario.Scenario) { s.Lock, s.Kind = "rw", history.Mutex }, ""},
+		{func(s *scenario.Scenario) { s.Lock, s.Kind = "redisson-watchdog", history.Reentrant }, ""},
+	} {
+		s := scenario.Defaults()
+		x.change(&s)
+		says := ""
+		if err := s.Check(); err != nil {
+			says = err.Error()
+		}
+		if says != x.says {
+			t.Errorf("%s used as %s: %q", s.Lock, s.Kind, says)
+		}
+	}
+}

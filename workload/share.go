@@ -1,0 +1,92 @@
+package workload
+
+import (
+	"context"
+	"time"
+
+	"lockpick/history"
+)
+
+// Share is what an acquire asks for of a lock that several clients may hold at once. The zero value is everything, or
+// one permit of a semaphore.
+type Share struct {
+	Mode    string // history.ModeRead: as a reader; empty: exclusive
+	Permits int    // of a semaphore; 0: one
+	owner   string // of a re-entrant lock, which the lock itself knows
+}
+
+// SharedLock is a lock that several clients may hold at once: a read-write lock or a semaphore.
+type SharedLock interface {
+	Lock
+	// AcquireShare does the same as Acquire, for a part of the lock.
+	AcquireShare(ctx context.Context, key string, share Share) (Lease, error)
+}
+
+// AcquireShare acquires a part of a lock. What a lock cannot be asked for, its kind does not have.
+func AcquireShare(ctx context.Context, l Lock, key string, share Share) (Lease, error) {
+	if s, ok := l.(SharedLock); ok && share != (Share{}) {
+		return s.AcquireShare(ctx, key, share)
+	}
+	return l.Acquire(ctx, key)
+}
+
+// DefaultPermits is the number of permits of a semaphore if nobody says another one, and DefaultReaders the share of the
+// acquires of a read-write lock that read.
+const (
+	DefaultPermits = 3
+	DefaultReaders = 0.7
+)
+
+// share draws what the client asks for.
+func (c *client) share() Share {
+	cfg := &c.w.config
+	switch cfg.Lock.Kind {
+	case history.ReadWrite:
+		if c.random.Float64() < cfg.Readers {
+			return Share{Mode: history.ModeRead}
+		}
+	case history.Semaphore:
+		return Share{Permits: 1 + c.random.IntN(max(1, cfg.Permits))}
+	}
+	return Share{}
+}
+
+// asks returns the value of the line that calls an acquire, or nil if it asks for nothing but the key.
+func (s Share) asks() *history.Value {
+	if s == (Share{}) {
+		return nil
+	}
+	return &history.Value{Mode: s.Mode, Permits: s.Permits}
+}
+
+// writes reports whether a client with a share writes to the guarded resource. Readers do not, nor do those who hold a
+// semaphore with others.
+func (c *client) writes(s Share) bool {
+	return s.Mode != history.ModeRead && c.w.config.Lock.Kind != history.Semaphore
+}
+
+// nest acquires a key that the client holds, now and then, if the lock is re-entrant; works for a while
+// under both leases, and releases the inner one.
+func (c *client) nest(ctx context.Context, key string, outer Lease) (alive bool) {
+	if c.w.config.Lock.Kind != history.Reentrant || !c.valid(outer) || c.random.IntN(2) == 0 {
+		return true
+	}
+	c.mu.Lock()
+	c.outer = keyedLease{outer, key}
+	c.mu.Unlock()
+	inner, alive := c.acquire(ctx, key, Share{}, max(c.left(outer)/2, time.Millisecond))
+	if alive && inner != nil {
+		end := c.leaseClock().Now().Add(c.upTo(c.w.config.TTL / 8))
+		for c.sleep(ctx, inner, end) { // the clock was bent, so compute the remaining time again
+		}
+		if alive = c.awake(inner); alive {
+			alive = c.release(key, inner)
+		}
+	}
+	c.mu.Lock()
+	c.lease, c.key = outer, key
+	c.told = c.outerTold
+	c.outer, c.outerTold = keyedLease{}, false
+	c.mu.Unlock()
+	return alive
+}

@@ -1,0 +1,105 @@
+package workload
+
+import (
+	"cmp"
+	"context"
+
+	"lockpick/history"
+	"lockpick/redlock/protocol"
+)
+
+// sharedScripts are the commands of a lock on one master that several clients may hold, or one client several times.
+// Each gets the key, and these arguments:
+//
+//	ARGV[1] the token of the attempt      ARGV[4] "read" or "write"
+//	ARGV[2] the TTL in milliseconds       ARGV[5] how many permits it asks for
+//	ARGV[3] the owner: who calls         ARGV[6] how many there are
+type sharedScripts struct{ set, extend, release *protocol.Script }
+
+// ofShare returns the command for a share of a key.
+func (l *textbook) ofShare(kind protocol.Kind, script *protocol.Script, key, token string, share Share) []command {
+	return []command{{kind: kind, script: script, keys: []string{key}, ttl: l.env.TTL, args: []any{
+		token, l.env.TTL.Milliseconds(), share.owner, cmp.Or(share.Mode, "write"), max(1, share.Permits), max(1, l.env.Permits),
+	}}}
+}
+
+// ownerIn returns who calls: the lock object, and the client if several use it.
+func (l *textbook) ownerIn(ctx context.Context) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == "" {
+		l.id = l.token()
+	}
+	if c, ok := ctx.Value(callerKey{}).(*client); ok {
+		return l.id + ":" + c.name
+	}
+	return l.id
+}
+
+// These are locks on the first master that are no mutexes, shaped like those of Redisson. The hash that a
+// master stores has a field for each token, so that a release whose answer was lost does not count twice.
+var (
+	readWriteScripts = sharedScripts{ReadWriteSet, ReadWriteExtend, ReadWriteRelease}
+	semaphoreScripts = sharedScripts{SemaphoreSet, SemaphoreExtend, SemaphoreRelease}
+	nestedScripts    = sharedScripts{NestedSet, NestedExtend, NestedRelease}
+)
+
+func sharedWith(change func(*sharedScripts), scripts sharedScripts) func(Env) (Lock, error) {
+	if change != nil {
+		change(&scripts)
+	}
+	return singleWith(mutations{shared: &scripts, onlyUnanswered: true})
+}
+
+// shareds are the correct ones.
+var shareds = []Kind{
+	{
+		Name: "rw", Kind: history.ReadWrite, First: true, Opaque: true,
+		Summary: "a read-write lock on the first master: a hash with its mode and a field for each holder, which lasts as long as the longest lease",
+		New:     sharedWith(nil, readWriteScripts),
+	},
+	{
+		Name: "semaphore", Kind: history.Semaphore, First: true, Opaque: true,
+		Summary: "a semaphore on the first master whose permits expire one by one: a hash with the free permits and the end of each lease",
+		New:     sharedWith(nil, semaphoreScripts),
+	},
+	{
+		Name: "reentrant", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true,
+		Summary: "a re-entrant lock on the first master: a hash with its owner and a field for each time that it is held",
+		New:     sharedWith(nil, nestedScripts),
+	},
+}
+
+// plantedShared are bugs of such locks that trackers report.
+var plantedShared = []Kind{
+	{
+		Name: "rw-short-reader", Bug: "b28", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Summary: "a reader that joins others for a short time sets the TTL of the key to a tenth, and ends their leases",
+		New:     sharedWith(func(s *sharedScripts) { s.set = ReadWriteSetShort }, readWriteScripts),
+	},
+	{
+		Name: "rw-reader-frees-writer", Bug: "b29", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Summary: "the release of a reader whose lease has ended deletes the key that a writer has now",
+		New:     sharedWith(func(s *sharedScripts) { s.release = ReadWriteReleaseAny }, readWriteScripts),
+	},
+	{
+		Name: "semaphore-declared-anew", Bug: "b30", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
+		Summary: "whoever finds no free permit declares all of them anew",
+		New:     sharedWith(func(s *sharedScripts) { s.set = SemaphoreSetAnew }, semaphoreScripts),
+	},
+	{
+		Name: "semaphore-returned-twice", Bug: "b31", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
+		Summary: "a release gives permits back that have expired, and were given back then",
+		New:     sharedWith(func(s *sharedScripts) { s.release = SemaphoreReleaseTwice }, semaphoreScripts),
+	},
+	{
+		Name: "reentrant-inner-frees", Bug: "b32", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
+		Summary: "the inner release deletes the key that the outer lease still needs",
+		New:     sharedWith(func(s *sharedScripts) { s.release = NestedReleaseAll }, nestedScripts),
+	},
+	{
+		Name: "reentrant-inner-shortens", Bug: "b33", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
+		Summary: "the inner acquire, which is for a short time, sets the TTL of the key to a tenth",
+		New:     sharedWith(func(s *sharedScripts) { s.set = NestedSetShort }, nestedScripts),
+	},
+}

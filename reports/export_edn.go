@@ -27,7 +27,7 @@ func exportEDN(w io.Writer, x *Export) error {
 		typ, f  string
 	}
 	if kind := x.History.Header.LockKind(); kind != history.Mutex {
-		return fmt.Errorf("Knossos judges this format by its model of a mutex, and the lock is a %s", kind.Words())
+		return fmt.Errorf("the format edn is for the model of a mutex, and the lock is a %s", kind.Words())
 	}
 	key := x.key()
 	var lines []line

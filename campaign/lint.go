@@ -51,8 +51,9 @@ func (l *Lint) Exchange(master int, x cluster.Exchange) {
 	l.lint.Exchange(master, l.conns[at], resp.Exchange{Args: x.Args, Reply: x.Reply, Sent: x.Sent, Answered: x.Answered})
 }
 
-// Hints returns the rules that the lock's commands broke. It leaves out those about the use of a lock: the harness
-// uses it, and makes clients work for longer than their leases.
+// Hints returns the rules that the lock's commands broke. It leaves out those about how a lock is used and held: the harness
+// uses it, makes clients work for longer than their leases, and delays releases, so that an attempt that failed looks like a
+// hold. Who held the lock, and with how many votes, a run knows (L1, quorum).
 func (l *Lint) Hints(now time.Time) (all []judge.Hint) {
 	if l == nil {
 		return nil

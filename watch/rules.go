@@ -22,7 +22,7 @@ type Rule struct {
 	Reenact  string   `json:"re_enact"` // the command that shows the harm on a lock of that kind
 
 	Explains []string `json:"explains"` // levels of the properties that are violated where the rule is broken
-	Use      bool     `json:"-"`        // about how a lock is used and deployed, which is not a property of its code
+	Use      bool     `json:"-"`        // about how a lock is used, deployed and held: a run decides that, or judges it by what it knows for certain
 }
 
 // exclusion lists the levels that rest on keys and tokens of one owner.
@@ -67,7 +67,7 @@ var Rules = []Rule{
 	{"even-masters", Warning, "The lock asks an even number of masters: it survives no more failures than with one fewer, and votes can split evenly.",
 		"3 or 5 masters", "21", "six-masters", "lockpick claims --only 21", []string{"AV"}, true},
 	{"less-than-quorum", Error, "The lock was held although fewer than a majority of the masters granted it.",
-		"count the majority over all masters, not those that answer", "b1", "reachable-quorum", "lockpick run --lock redlock-reachable-quorum --driver sim --faults partition --time-limit 60s", exclusion, false},
+		"count the majority over all masters, not those that answer", "b1", "reachable-quorum", "lockpick run --lock redlock-reachable-quorum --driver sim --faults partition --time-limit 60s", exclusion, true},
 }
 
 // RuleByID returns the rule with an ID. ok is false if there is none.

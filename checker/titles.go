@@ -5,7 +5,7 @@ import "slices"
 // LevelText is what people read of a level, which is one group of properties.
 type LevelText struct {
 	Name  string // L1, …
-	Title string // what it is about
+	Title string // a few words, such as "critical sections"
 	Says  string // a sentence
 }
 

@@ -9,7 +9,7 @@ import (
 // errReturned is the cause of the end of the context of an Acquire that has returned.
 var errReturned = errors.New("Acquire has returned")
 
-// calling is the context of a call of Acquire. It counts who asks whether it has ended.
+// calling is the context of a call of Acquire. It counts the calls of its Done and Err.
 type calling struct {
 	context.Context
 	asked atomic.Int64

@@ -11,7 +11,7 @@ import (
 	"lockpick/locktest"
 )
 
-// Permit i of a key is the string key:i, which stores the token of whoever has it.
+// A key has a Redis key for each permit: k0:0, k0:1, … Its value is the token of the permit's holder.
 var take = redis.NewScript(`local free = {}
 for i = 1, tonumber(ARGV[3]) do
 	if redis.call("exists", KEYS[1] .. ":" .. i) == 0 then free[#free + 1] = KEYS[1] .. ":" .. i end

@@ -283,7 +283,7 @@ func inOrder(verdicts []checker.Result) []checker.Result {
 // words returns a property's name as people read it.
 func words(name string) string { return checker.TitleOf(name) }
 
-// levelMark writes a level so that a pointer that rests on it shows what it is about.
+// levelMark writes the name of a level with its title as a tooltip.
 func levelMark(level string) template.HTML {
 	if level == "" {
 		return ""

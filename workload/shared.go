@@ -84,7 +84,7 @@ var plantedShared = []Kind{
 	},
 	{
 		Name: "semaphore-declared-anew", Bug: "b30", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
-		Summary: "whoever finds no free permit declares all of them anew",
+		Summary: "an acquire that finds no free permit sets their number anew, although others hold some",
 		New:     sharedWith(func(s *sharedScripts) { s.set = SemaphoreSetAnew }, semaphoreScripts),
 	},
 	{

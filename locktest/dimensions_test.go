@@ -187,7 +187,13 @@ func TestBugsInWhatIsVaried(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := right()
 			c.change(&r)
-			card, _ := auditIn(t, t.TempDir(), by(r), []Option{Masters(1), Schedules(2), func(o *config) { o.only = []string{c.situation} }})
+			var card *audit.Result
+			for seed := range uint64(5) { // runs in memory do not repeat exactly: who comes first is the Go scheduler's choice
+				card, _ = auditIn(t, t.TempDir(), by(r), []Option{Masters(1), Schedules(2), Seed(1 + seed), func(o *config) { o.only = []string{c.situation} }})
+				if card.Count()[audit.Broken] > 0 {
+					break
+				}
+			}
 			if card.Count()[audit.Broken] == 0 {
 				h := &heard{TB: t}
 				reportCard(h, card, nil)

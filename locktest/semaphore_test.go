@@ -48,5 +48,5 @@ func (s slots) AcquirePermits(ctx context.Context, key string, permits int) (*lo
 
 func TestSemaphore(t *testing.T) {
 	locktest.Explore(t, func(env locktest.Env) (locktest.Lock, error) { return slots{env.Clients()[0], env}, nil },
-		locktest.Permits(3), locktest.Masters(1), locktest.Clients(6), locktest.Schedules(100))
+		locktest.Permits(3), locktest.Masters(1), locktest.Clients(6), locktest.Faults("kill", "partition"), locktest.Schedules(100))
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	redsyncrueidis "github.com/go-redsync/redsync/v4/redis/rueidis"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidiscompat"
 	"github.com/redis/rueidis/rueidislock"
 
 	"lockpick/redlock"
@@ -36,11 +38,15 @@ var (
 	ours    = contestant{name: "redlock", open: openRedlock()}
 	wakeups = contestant{name: "redlock, wake-ups", open: openRedlock(redlock.WithWakeups())}
 
-	redsyncPlain = contestant{name: "redsync", module: "github.com/go-redsync/redsync/v4", open: openRedsync()}
-	redsyncFast  = contestant{name: "redsync, fail-fast", open: openRedsync(redsync.WithFailFast(true))}
-	bsm          = contestant{name: "redislock (1 master)", module: "github.com/bsm/redislock", masters: 1, open: openRedislock}
-	rueidis1     = contestant{name: "rueidislock (1 master)", module: "github.com/redis/rueidis", masters: 1, open: openRueidislock}
+	redsyncPlain   = contestant{name: "redsync", module: "github.com/go-redsync/redsync/v4", open: openRedsync()}
+	redsyncFast    = contestant{name: "redsync, fail-fast", open: openRedsync(redsync.WithFailFast(true))}
+	redsyncRueidis = contestant{name: "redsync, rueidis", open: openRedsyncRueidis}
+	bsm            = contestant{name: "redislock (1 master)", module: "github.com/bsm/redislock", masters: 1, open: openRedislock}
+	rueidis1       = contestant{name: "rueidislock (1 master)", module: "github.com/redis/rueidis", masters: 1, open: openRueidislock}
 )
+
+// contestants are all locks of the tables in which each can take part.
+var contestants = []contestant{ours, redsyncPlain, redsyncFast, redsyncRueidis, bsm, rueidis1}
 
 func dial(addrs []string) []*redis.Client {
 	var clients []*redis.Client
@@ -85,7 +91,7 @@ func (l redlockLocker) Close() {
 }
 
 type redsyncLocker struct {
-	clients []*redis.Client
+	close   func()
 	rs      *redsync.Redsync
 	options []redsync.Option
 }
@@ -97,9 +103,35 @@ func openRedsync(options ...redsync.Option) func([]string) (locker, error) {
 		for _, c := range clients {
 			pools = append(pools, goredis.NewPool(c))
 		}
-		// As many tries as the context allows, like the other locks.
-		return redsyncLocker{clients, redsync.New(pools...), append([]redsync.Option{redsync.WithExpiry(ttl), redsync.WithTries(1 << 20)}, options...)}, nil
+		return newRedsync(pools, func() { hangUp(clients) }, options...), nil
 	}
+}
+
+// openRedsyncRueidis opens redsync with the client that is its fastest: rueidis writes the commands of all goroutines
+// into pipelines.
+func openRedsyncRueidis(addrs []string) (locker, error) {
+	var clients []rueidis.Client
+	hangUp := func() {
+		for _, c := range clients {
+			c.Close()
+		}
+	}
+	var pools []redsyncredis.Pool
+	for _, addr := range addrs {
+		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
+		if err != nil {
+			hangUp()
+			return nil, err
+		}
+		clients = append(clients, c)
+		pools = append(pools, redsyncrueidis.NewPool(rueidiscompat.NewAdapter(c)))
+	}
+	return newRedsync(pools, hangUp), nil
+}
+
+// newRedsync makes a lock with as many tries as the context allows, like the other locks.
+func newRedsync(pools []redsyncredis.Pool, hangUp func(), options ...redsync.Option) redsyncLocker {
+	return redsyncLocker{hangUp, redsync.New(pools...), append([]redsync.Option{redsync.WithExpiry(ttl), redsync.WithTries(1 << 20)}, options...)}
 }
 
 func (l redsyncLocker) Lock(ctx context.Context, key string) (func() error, error) {
@@ -113,7 +145,7 @@ func (l redsyncLocker) Lock(ctx context.Context, key string) (func() error, erro
 	}, nil
 }
 
-func (l redsyncLocker) Close() { hangUp(l.clients) }
+func (l redsyncLocker) Close() { l.close() }
 
 type redislockLocker struct {
 	client *redis.Client

@@ -160,7 +160,6 @@ func (b *bench) pairs() error {
 		"goroutines", "lock", "pairs/s", "ours is", "CPU/pair", "ours is", "p50", "p99", "allocations", "bytes", "failed", "keys left")
 	var floors []float64
 	for _, g := range []int{1, 16, 128, 1024} {
-		all := []contestant{ours, redsyncPlain, redsyncFast, bsm, rueidis1}
 		left := map[string]int64{}
 		got := map[string][]outcome{}
 		for range b.rounds {
@@ -169,7 +168,7 @@ func (b *bench) pairs() error {
 				return err
 			}
 			floors = append(floors, f)
-			for _, c := range all {
+			for _, c := range contestants {
 				if err := flush(b.masters); err != nil {
 					return err
 				}
@@ -190,7 +189,7 @@ func (b *bench) pairs() error {
 		}
 		mine := got[ours.name]
 		cpu := func(o outcome) float64 { return float64(o.cpu) }
-		for _, c := range all {
+		for _, c := range contestants {
 			o := got[c.name]
 			failed := 0
 			for _, x := range o {
@@ -213,7 +212,7 @@ func (b *bench) pairs() error {
 func (b *bench) stopped() error {
 	w := table("One master of five stopped (SIGSTOP), 16 goroutines, each a key of its own",
 		"lock", "healthy pairs/s", "at first", "of healthy", "then", "of healthy", "p50", "p99", "goroutines", "back after")
-	for _, c := range []contestant{ours, redsyncPlain, redsyncFast} {
+	for _, c := range []contestant{ours, redsyncPlain, redsyncFast, redsyncRueidis} {
 		var healthy, first, hung, p50, p99, goroutines []float64
 		var back []time.Duration
 		for range b.rounds {
@@ -250,11 +249,10 @@ func (b *bench) stopped() error {
 func (b *bench) contended() error {
 	w := table("All goroutines of one process want one key", "goroutines", "lock", "pairs/s", "hand-offs/s", "ours is", "most/least", "commands/s per master")
 	for _, g := range []int{16, 64} {
-		all := []contestant{ours, redsyncPlain, redsyncFast, bsm, rueidis1}
 		sent := map[string][]float64{}
 		got := map[string][]outcome{}
 		for range b.rounds {
-			for _, c := range all {
+			for _, c := range contestants {
 				if err := flush(b.masters); err != nil {
 					return err
 				}
@@ -274,7 +272,7 @@ func (b *bench) contended() error {
 				sent[c.name] = append(sent[c.name], float64(after-before)/o.took.Seconds())
 			}
 		}
-		for _, c := range all {
+		for _, c := range contestants {
 			o := got[c.name]
 			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.0f\t%v\t%s\t%.0f\t\n", g, c.name, medianOf(o, outcome.rate), medianOf(o, outcome.handOffRate),
 				compare(got[ours.name], o, outcome.handOffRate), spread(o), median(sent[c.name]))

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"lockpick/campaign/scenario"
+	"lockpick/internal/crew"
 	"lockpick/internal/wholefile"
 )
 
-// try tries all schedules, in order, with all workers.
+// try tries all schedules, in order.
 func (a *audit) try(ctx context.Context) {
 	type task struct {
 		s *series
@@ -35,20 +35,11 @@ func (a *audit) try(ctx context.Context) {
 			a.decided <- i // it is not applicable
 		}
 	}
-	tasks := make(chan task)
-	var workers sync.WaitGroup
-	for range a.opt.Workers {
-		workers.Go(func() {
-			for t := range tasks {
-				a.attempt(ctx, t.s, t.i)
-			}
-		})
+	workers := crew.OnMasters(a.opt.Workers)
+	if a.opt.Driver == scenario.Sim {
+		workers = crew.Of(a.opt.Workers)
 	}
-	for _, t := range all {
-		tasks <- t
-	}
-	close(tasks)
-	workers.Wait()
+	crew.Each(workers, all, func(t task) { a.attempt(ctx, t.s, t.i) })
 }
 
 // attempt tries one schedule, unless earlier ones have decided the series.

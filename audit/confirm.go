@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/internal/crew"
 	"lockpick/search"
 )
 
@@ -16,7 +17,7 @@ import (
 type ConfirmOptions struct {
 	Times    int // replays of each finding, in a row
 	Attempts int // maximum number of runs in each replay
-	Workers  int // cells at a time; 0: two
+	Workers  int // cells at a time; 0: as crew.OnMasters chooses
 	// Progress is called after each replayed finding. It may be nil.
 	Progress func(format string, args ...any)
 	Run      campaign.Options // its Store is ignored
@@ -39,9 +40,6 @@ func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	if opt.Workers == 0 {
-		opt.Workers = 2
-	}
 	var cells []*Cell
 	for i := range r.Rows {
 		for j := range r.Rows[i].Cells {
@@ -50,23 +48,21 @@ func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 			}
 		}
 	}
-	tasks := make(chan *Cell)
-	errs := make([]error, opt.Workers)
-	var workers sync.WaitGroup
-	for i := range opt.Workers {
-		workers.Go(func() {
-			for c := range tasks {
-				if errs[i] == nil {
-					errs[i] = r.confirmCell(ctx, c, opt)
-				}
-			}
-		})
-	}
-	for _, c := range cells {
-		tasks <- c
-	}
-	close(tasks)
-	workers.Wait()
+	var mu sync.Mutex
+	var errs []error // of the first cell that failed: the others are left
+	crew.Each(crew.OnMasters(opt.Workers), cells, func(c *Cell) {
+		mu.Lock()
+		failed := len(errs) > 0
+		mu.Unlock()
+		if failed {
+			return
+		}
+		if err := r.confirmCell(ctx, c, opt); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		}
+	})
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

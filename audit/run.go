@@ -29,7 +29,7 @@ type Options struct {
 	Seed    uint64
 	Only    []string // ids of situations; empty: all
 	Most    int      // maximum number of schedules of each case, if the budget allows more; 0: no limit
-	Workers int      // schedules at a time; 0: as many as processors; on real masters one more, at most 4
+	Workers int      // schedules at a time; 0: as crew.Of and crew.OnMasters choose
 	Store   campaign.Store
 	Image   string        // image of Redis for the driver docker
 	One     bool          // the lock uses one master, even if Lock can use several
@@ -85,14 +85,6 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if subject.Queues {
 		for i := range situations {
 			situations[i] = situations[i].queued()
-		}
-	}
-	if opt.Workers <= 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-		if opt.Driver != scenario.Sim {
-			// A run on real masters mostly waits: with clients in Python it took 0.2 of a processor. Four
-			// at most, because what a run measures must not depend on its neighbours.
-			opt.Workers = min(opt.Workers+1, 4)
 		}
 	}
 	a := &audit{opt: opt, subject: subject, started: time.Now(), situations: situations, rows: make([]*Row, len(situations)), decided: make(chan int, len(situations))}

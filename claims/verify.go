@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/crew"
 	"lockpick/search"
 )
 
@@ -25,7 +26,7 @@ type Options struct {
 	Budget  string // quick, full
 	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
 	Most    int    // maximum number of schedules or runs of each case, if the budget allows more; 0: no limit
-	Workers int    // how many schedules run at a time; 0: as many as processors, on real masters at most 2
+	Workers int    // how many schedules run at a time; 0: as crew.Of and crew.OnMasters choose
 	Store   campaign.Store
 	Keep    string                       // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
 	Client  []string                     // the command that runs as a client process
@@ -70,14 +71,6 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	}
 	opt.Driver = driver.Name
 	opt.Progress("%s", why)
-	if opt.Workers <= 0 {
-		// A run on real masters waits most of the time, but more than two at a time would
-		// disturb each other.
-		opt.Workers = min(runtime.GOMAXPROCS(0), 2)
-		if opt.Driver == scenario.Sim {
-			opt.Workers = runtime.GOMAXPROCS(0)
-		}
-	}
 	v := &verifier{opt: opt, started: time.Now()}
 	dir, err := opt.Store.CreateFolder("claims-"+opt.Driver, v.started)
 	if err != nil {
@@ -218,21 +211,13 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	v.status.Schedules += schedules
 }
 
-// run tries all schedules, in order, with all workers.
+// run tries all schedules, in order.
 func (v *verifier) run(ctx context.Context) error {
 	type task struct {
 		s *series
 		i int
 	}
-	tasks := make(chan task)
-	var workers sync.WaitGroup
-	for range v.opt.Workers {
-		workers.Go(func() {
-			for t := range tasks {
-				v.try(ctx, t.s, t.i)
-			}
-		})
-	}
+	var tasks []task
 	most := 0
 	var all []*series
 	for _, c := range v.claims {
@@ -244,23 +229,24 @@ func (v *verifier) run(ctx context.Context) error {
 			most = max(most, len(s.trials))
 		}
 	}
+	workers := crew.OnMasters(v.opt.Workers)
 	if v.opt.Driver == scenario.Sim {
+		workers = crew.Of(v.opt.Workers)
 		for _, s := range all {
 			for i := range s.trials {
-				tasks <- task{s, i}
+				tasks = append(tasks, task{s, i})
 			}
 		}
 	} else { // run the first schedule of every series first, since most series need no other
 		for i := range most {
 			for _, s := range all {
 				if i < len(s.trials) {
-					tasks <- task{s, i}
+					tasks = append(tasks, task{s, i})
 				}
 			}
 		}
 	}
-	close(tasks)
-	workers.Wait()
+	crew.Each(workers, tasks, func(t task) { v.try(ctx, t.s, t.i) })
 	return v.err
 }
 

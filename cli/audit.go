@@ -95,7 +95,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	outputFlag(cmd, &flags.junit, "junit", "", "write JUnit XML to this file")
 	outputFlag(cmd, &flags.html, "html", "", "write the page of the card to this file too")
 	outputFlag(cmd, &flags.markdown, "markdown", "", "write the card as Markdown to this file")
-	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters one more, at most 4)")
+	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
 	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
 	f.IntVar(&flags.confirm.Times, "replays", 3, "of a scoreboard: how often in a row what is broken has to come back")
 	f.IntVar(&flags.confirm.Attempts, "attempts", 5, "of a scoreboard: runs of each replay, at most")

@@ -86,7 +86,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	outputFlag(cmd, &flags.html, "html", "", "write the page of all claims to this file too")
 	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
-	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
+	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
 	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
 	flags.programs.flag(cmd, "a catalogue")

@@ -26,8 +26,7 @@ const MaxLine = 16 << 20
 // Reader reads a history line by line. It keeps no lines, only the state that it needs to detect
 // problems.
 type Reader struct {
-	in     *bufio.Reader
-	long   []byte // a line that is longer than the buffer
+	lines  lines
 	header Header
 	d      decoder
 	checks checks
@@ -39,7 +38,7 @@ type Reader struct {
 
 // NewReader reads the header and returns a reader of the operations.
 func NewReader(in io.Reader) (*Reader, error) {
-	r := &Reader{in: bufio.NewReaderSize(in, 1<<18), checks: newChecks()}
+	r := &Reader{lines: lines{in: bufio.NewReaderSize(in, 1<<18)}, checks: newChecks()}
 	line, last, err := r.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -80,17 +79,30 @@ func (r *Reader) Read(op *Op) error {
 		return r.err
 	}
 	line, last, err := r.next()
+	torn := false
 	if err == nil {
-		err = r.d.op(line, op)
-		switch {
-		case err != nil && last && !json.Valid(line):
-			r.torn = true
-			err = io.EOF
-		case err != nil:
-			err = fmt.Errorf("not an operation: %w", err)
-		default:
-			err = r.checks.op(op, r.read, r.line, r.d.unknownFields)
-		}
+		torn, err = r.d.decode(line, last, op)
+	}
+	return r.accept(op, err, torn, r.d.unknownFields)
+}
+
+// decode parses a line. torn: it is not an operation because its end was never written.
+func (d *decoder) decode(line []byte, last bool, op *Op) (torn bool, err error) {
+	if err = d.op(line, op); err != nil {
+		return last && !json.Valid(line), fmt.Errorf("not an operation: %w", err)
+	}
+	return false, nil
+}
+
+// accept checks an operation that was decoded. err is io.EOF at the end, or why the line could not be read or decoded,
+// and torn says that its end is missing. unknown holds the names of its unknown fields.
+func (r *Reader) accept(op *Op, err error, torn bool, unknown []string) error {
+	switch {
+	case torn:
+		r.torn = true
+		err = io.EOF
+	case err == nil:
+		err = r.checks.op(op, r.read, r.line, unknown)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("history: line %d: %w", r.line, err)
@@ -103,22 +115,36 @@ func (r *Reader) Read(op *Op) error {
 // next returns the next line, and whether it is the last and has no newline.
 func (r *Reader) next() (line []byte, last bool, err error) {
 	r.line++
-	r.long = r.long[:0]
+	line, last, err = r.lines.next()
+	r.torn = r.torn || r.lines.cut
+	return line, last, err
+}
+
+// lines splits a history.
+type lines struct {
+	in   *bufio.Reader
+	long []byte // a line that is longer than the buffer
+	cut  bool   // the compressed file was cut short
+}
+
+// next returns the next line, which is valid until the next call, and whether it is the last and has no newline.
+func (l *lines) next() (line []byte, last bool, err error) {
+	l.long = l.long[:0]
 	for {
-		part, err := r.in.ReadSlice('\n')
-		if len(r.long)+len(part) > MaxLine {
+		part, err := l.in.ReadSlice('\n')
+		if len(l.long)+len(part) > MaxLine {
 			return nil, false, fmt.Errorf("the line is longer than %d MiB", MaxLine>>20)
 		}
-		if len(r.long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
-			r.long = append(r.long, part...)
-			part = r.long
+		if len(l.long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
+			l.long = append(l.long, part...)
+			part = l.long
 		}
 		switch {
 		case err == nil:
 			return part, false, nil
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the latter: a compressed file was cut short
-			r.torn = r.torn || errors.Is(err, io.ErrUnexpectedEOF)
+			l.cut = l.cut || errors.Is(err, io.ErrUnexpectedEOF)
 			if len(part) == 0 || strings.TrimSpace(string(part)) == "" {
 				return nil, true, io.EOF
 			}
@@ -206,20 +232,10 @@ func Scan(in io.Reader, each func(*Op) error) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.d.again = &Value{}
-	var op Op
-	for {
-		err := r.Read(&op)
-		if err == nil {
-			err = each(&op)
-		}
-		if errors.Is(err, io.EOF) {
-			return r.history(nil), nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := r.scan(each); !errors.Is(err, io.EOF) {
+		return nil, err
 	}
+	return r.history(nil), nil
 }
 
 func (r *Reader) history(ops []Op) *History {

@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/history"
 	"lockpick/internal/racetest"
 	"lockpick/internal/sampletest"
 	"lockpick/workload"
@@ -92,6 +93,13 @@ var convictions = []conviction{
 	{"semaphore-returned-twice", "stopped-inside", checker.MutualExclusion},
 	{"reentrant-inner-frees", "quiet", checker.MutualExclusion},
 	{"reentrant-inner-shortens", "quiet", checker.MutualExclusion},
+	{"rw-short-reader", "many-readers", checker.MutualExclusion},
+	{"rw-short-reader", "many-writers", checker.MutualExclusion},
+	{"rw-short-reader", "dead-reader", checker.MutualExclusion},
+	{"semaphore-declared-anew", "permits", checker.MutualExclusion},
+	{"semaphore-declared-anew", "permits-return", checker.MutualExclusion},
+	{"semaphore-declared-anew", "dead-holders", checker.MutualExclusion},
+	{"reentrant-inner-frees", "nested", checker.MutualExclusion},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 }
 
@@ -101,6 +109,21 @@ func TestEveryPlantedBugHasAConviction(t *testing.T) {
 		if k.Twin != "" && !slices.ContainsFunc(convictions, func(c conviction) bool { return c.lock == k.Name }) {
 			t.Errorf("%s is wrong on purpose, and nothing says in which situation an audit shows it", k.Name)
 		}
+	}
+}
+
+// TestSituationsOfOneKindAreForLocksOfThatKind: a mutex has no row for readers, and one that was asked for says why it is empty.
+func TestSituationsOfOneKindAreForLocksOfThatKind(t *testing.T) {
+	for kind, lock := range map[history.LockKind]string{history.Mutex: "single", history.ReadWrite: "rw", history.Semaphore: "semaphore", history.Reentrant: "reentrant"} {
+		for _, row := range audited(t, lock, 1).Rows {
+			situation := Battery()[slices.IndexFunc(Battery(), func(s Situation) bool { return s.ID == row.ID })]
+			if situation.Kind != "" && situation.Kind != kind {
+				t.Errorf("the card of %s has a row for %s, which is for a %s", lock, row.ID, situation.Kind.Words())
+			}
+		}
+	}
+	if got, want := audited(t, "single", 1, "permits").Rows[0].Skipped, "the lock is not a semaphore"; got != want {
+		t.Errorf("the row says %q, want %q", got, want)
 	}
 }
 

@@ -82,6 +82,9 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	situations = slices.DeleteFunc(situations, func(s Situation) bool {
+		return s.Kind != "" && s.Kind != subject.kind() && len(opt.Only) == 0
+	})
 	if subject.Queues {
 		for i := range situations {
 			situations[i] = situations[i].queued()
@@ -290,6 +293,9 @@ type audit struct {
 // situation.
 func (a *audit) plan(s *Situation) {
 	common := a.subject.lacks(s.Needs)
+	if s.Kind != "" && s.Kind != a.subject.kind() {
+		common = fmt.Sprintf("the lock is not a %s", s.Kind.Words())
+	}
 	why, planned := "", false
 	for i := range s.Cases {
 		c := &s.Cases[i]

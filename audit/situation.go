@@ -28,6 +28,9 @@ type Situation struct {
 	Help     string   `yaml:"help,omitempty"` // what users can do about it
 	Needs    []string `yaml:"needs,omitempty"`
 
+	// Kind is the kind of locks that the situation is about; empty: of all. Locks of other kinds have no row for it.
+	Kind history.LockKind `yaml:"kind,omitempty"`
+
 	Scenario ast.Node `yaml:"scenario,omitempty"` // fields that all its cases share
 	Cases    []Case   `yaml:"cases"`
 
@@ -110,9 +113,11 @@ type Subject struct {
 // judges reports whether any property of a level is judged of locks of the subject's kind.
 func (s *Subject) judges(level string) bool {
 	return slices.ContainsFunc(checker.PropertiesOf([]string{level}), func(p checker.Property) bool {
-		return checker.Untested(p, cmp.Or(s.Kind, history.Mutex)) == ""
+		return checker.Untested(p, s.kind()) == ""
 	})
 }
+
+func (s *Subject) kind() history.LockKind { return cmp.Or(s.Kind, history.Mutex) }
 
 // has reports whether the lock has an ability.
 func (s *Subject) has(need string) bool {
@@ -226,6 +231,9 @@ func (s *Situation) check() *scenario.Problem {
 			}
 		}
 		whole := c.Scenario
+		if s.Kind != "" {
+			whole.Lock = workload.NamesOfKind(s.Kind)[0]
+		}
 		if slices.Contains(slices.Concat(s.Needs, c.Needs), NeedsSignals) {
 			whole.ClientsAs, whole.Driver = scenario.Processes, scenario.Process
 		}

@@ -130,7 +130,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		p.Strikes = strikesOf(h, r)
 	}
 	if why != nil && len(why.Points) > 0 {
-		p.Why = curveOf(why, t.end)
+		p.Why = curveOf(why)
 	}
 	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("reports: write the page: %w", err)

@@ -23,7 +23,7 @@ func (c *campaign) interruptBy(cause error) {
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FInterrupted, Error: cause.Error()})
 	c.cancel(cause)
 	// The run waits only this long for a call that ignores the end of its context.
-	c.runtime.AfterFunc(workload.ReturnBound(0), func() { c.work.Load().Abandon() })
+	c.runtime.AfterFunc(workload.ReturnBound(0, 0), func() { c.work.Load().Abandon() })
 }
 
 // end records the end mark, unless the run was interrupted: then the history is complete.

@@ -11,9 +11,12 @@ import (
 	"lockpick/history"
 )
 
-// ReturnBound returns how long after its deadline a call of a lock may still return, for a lock
-// with the given TTL. A call that takes longer is recorded as hung.
-func ReturnBound(ttl time.Duration) time.Duration { return max(ttl, 5*time.Second) }
+// ReturnBound returns how long after its deadline a call of a lock may still return, for a lock with the given TTL that
+// waits for a master for at most a time; 0: its default. A call that takes longer is recorded as hung. At its deadline
+// an acquire may have a command under way, which is followed by others that undo it: a release, and in a queue a leave.
+func ReturnBound(ttl, perMaster time.Duration) time.Duration {
+	return max(ttl, 5*time.Second, 4*perMaster)
+}
 
 // overdueSteps is the number of steps into which ReturnBound is divided. If the machine stands
 // still, or the nemesis has stopped the client, only one step passes without the client's
@@ -109,7 +112,7 @@ func (c *client) overdue(number, left int) {
 		left = overdueSteps
 	}
 	if left > 0 {
-		c.calls.stop = c.w.runtime.AfterFunc(ReturnBound(c.w.config.TTL)/overdueSteps, func() { c.overdue(number, left-1) })
+		c.calls.stop = c.w.runtime.AfterFunc(ReturnBound(c.w.config.TTL, c.w.config.Timeout)/overdueSteps, func() { c.overdue(number, left-1) })
 		return
 	}
 	late := c.w.recorder.Stalled() - c.calls.stalled + behind(c.lockNow()) - c.calls.behind

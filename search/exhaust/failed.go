@@ -148,7 +148,7 @@ func (c *client) hung(command string, at, took time.Duration, evidence string) *
 // callLimit returns the virtual time by which a run must be over, if every call returns within its bound.
 func (b *Bounds) callLimit() time.Duration {
 	ttl := time.Duration(b.TTL) * b.Tick
-	return time.Duration(b.Horizon)*b.Tick + 10*ttl + 10*workload.ReturnBound(ttl)
+	return time.Duration(b.Horizon)*b.Tick + 10*ttl + 10*workload.ReturnBound(ttl, 0)
 }
 
 // time returns the run's time. It is constant in a run that was abandoned.

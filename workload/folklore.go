@@ -18,7 +18,7 @@ var folklore = []Kind{
 	{
 		Name: "set-del", First: true, Twin: "textbook-single", Claims: []int{4},
 		Summary: "SET NX PX on one master, released by a bare DEL",
-		New:     singleWith(mutations{release: plainDelete, onlyUnanswered: true}),
+		New:     singleWith(mutations{release: plainDelete, unlessRefused: true}),
 	},
 	{
 		Name: "set-get-del", First: true, Twin: "textbook-single", Claims: []int{5},
@@ -33,7 +33,7 @@ var folklore = []Kind{
 	{
 		Name: "set-driver-retries", First: true, Twin: "textbook-single", Claims: []int{61},
 		Summary: "SET NX PX on one master, by a driver that sends it again when it got no answer; nil means that another has the lock",
-		New:     singleWith(mutations{driverRetries: true, onlyUnanswered: true}),
+		New:     singleWith(mutations{driverRetries: true, unlessRefused: true}),
 	},
 	{
 		Name: "redlock-time-token", Twin: "textbook", Claims: []int{9},

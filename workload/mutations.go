@@ -36,7 +36,7 @@ type mutations struct {
 	// Step 5, the release:
 	release         func(key, token string, ttl time.Duration) []command // nil: compare-and-delete
 	noRollback      bool                                                 // no release after a failed attempt
-	onlyUnanswered  bool                                                 // after a failed attempt, only if a master did not answer
+	unlessRefused   bool                                                 // after a failed attempt, unless all masters refused it
 	onlyBelieved    bool                                                 // only on the masters that voted yes
 	overtaking      bool                                                 // on another connection than the SET
 	onlyWhileWanted bool                                                 // not if the caller's context has ended

@@ -48,7 +48,7 @@ func sharedWith(change func(*sharedScripts), scripts sharedScripts) func(Env) (L
 	if change != nil {
 		change(&scripts)
 	}
-	return singleWith(mutations{shared: &scripts, onlyUnanswered: true})
+	return singleWith(mutations{shared: &scripts, unlessRefused: true})
 }
 
 // shareds are the correct ones.

@@ -174,7 +174,7 @@ func (l *textbook) attempt(ctx context.Context, talk protocol.Conversation, key,
 	}
 
 	// Step 5: release on all masters, also on those that did not vote yes.
-	if !l.mutations.noRollback && !(l.mutations.raises && t.err != nil) && !(l.mutations.onlyUnanswered && len(t.failed) == 0) {
+	if !l.mutations.noRollback && !(l.mutations.raises && t.err != nil) && !(l.mutations.unlessRefused && len(t.no) == l.n) {
 		_, _ = l.releaseAll(ctx, talk, key, token, share, t.yes, l.answered)
 	}
 	return nil, err

@@ -36,10 +36,11 @@ type requester struct {
 
 // requests returns the requests of a party about a key, in the order of their first answers.
 func (r *run) requests(key string, who party) []*asked {
-	of := requester{key, who}
-	if all, known := r.asks[of]; known {
-		return all
-	}
+	return r.asks.get(requester{key, who}, r.findRequests)
+}
+
+func (r *run) findRequests(of requester) []*asked {
+	key, who := of.key, of.who
 	vs := r.lookup().token(who.token)
 	var votes []history.Vote
 	for i := range vs.ids {
@@ -65,10 +66,6 @@ func (r *run) requests(key string, who party) []*asked {
 		slices.SortStableFunc(a.votes, byAnswer)
 	}
 	slices.SortStableFunc(all, func(a, b *asked) int { return byAnswer(a.votes[0], b.votes[0]) })
-	if r.asks == nil {
-		r.asks = map[requester][]*asked{}
-	}
-	r.asks[of] = all
 	return all
 }
 

@@ -114,44 +114,45 @@ func unseen(h *history.Packed) string {
 
 // run is a history with the derived data that several properties need.
 type run struct {
-	h             *history.Packed
-	law           law             // which holds and sections may overlap
-	seen          *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all
-	leases        []*history.Lease
-	leaseOf       []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
-	faults        []*history.Fault
-	pauses        map[string][]pause
-	end           time.Duration // time of the last operation
-	ended         bool          // the history has its end mark
-	interrupted   interruption
-	died          death
-	window        history.Span                // only events in it are judged; the rest is context
-	slack         time.Duration               // how late an event may have been recorded
-	faulty        []history.Span              // built when first needed
-	competed      map[*history.Lease]bool     // built when first needed
-	evidence      *evidence                   // built when first needed
-	logs          *commandLogs                // built when first needed
-	calls         *history.Calls              // built when first needed
-	acquires      []attempt                   // built when first needed
-	byKey         map[string][]*history.Lease // built when first needed
-	allWaits      []starvation                // built when first needed
-	used          []string                    // masters that the lock sends commands to; built when first needed
-	waitsKnown    bool                        // allWaits is built
-	asks          map[requester][]*asked      // each party's requests, built when first needed
-	answered      map[string]map[string]votes // votes by command and master, built when first needed
-	names         []string                    // names of the masters, built when first needed
-	stood         *intervals                  // stalls, built when first needed
-	selfExtending map[*history.Lease]bool     // whether a lease is extended without a call; cached
-	extends       map[leaseName][]history.Span
-	faulted       *intervals                       // faults, built when first needed
-	effective     map[*history.Fault]bool          // whether a fault took effect; cached
-	reached       map[string]reach                 // by client, built when first needed
-	byMaster      map[string]*masterFaults         // built when first needed
-	stopped       map[string]intervals             // by client: when it stood still, built when first needed
-	troubles      map[link]intervals               // built when first needed
-	attemptsOn    map[string]*keyAttempts          // by key, built when first needed
-	effects       map[*history.Lease][]storedWrite // built when first needed
-	lines         map[string][]int32               // positions in h.Ops by process, built when first needed
+	h           *history.Packed
+	law         law             // which holds and sections may overlap
+	seen        *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all
+	leases      []*history.Lease
+	leaseOf     []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
+	faults      []*history.Fault
+	pauses      map[string][]pause
+	end         time.Duration // time of the last operation
+	ended       bool          // the history has its end mark
+	interrupted interruption
+	died        death
+	window      history.Span  // only events in it are judged; the rest is context
+	slack       time.Duration // how late an event may have been recorded
+
+	// What the methods with these names compute.
+	faulty        lazy[[]history.Span]
+	competed      lazy[map[*history.Lease]bool]
+	evidence      lazy[*evidence]
+	logs          lazy[*commandLogs]
+	calls         lazy[*history.Calls]
+	acquires      lazy[[]attempt]
+	byKey         lazy[map[string][]*history.Lease]
+	starving      lazy[[]starvation]
+	used          lazy[[]string]
+	asks          lazyBy[requester, []*asked]
+	answered      lazyBy[string, map[string]votes]
+	names         lazy[[]string]
+	stood         lazy[intervals]
+	selfExtending lazyBy[*history.Lease, bool]
+	extends       lazy[map[leaseName][]history.Span]
+	faulted       lazy[intervals]
+	effective     lazyBy[*history.Fault, bool]
+	reached       lazyBy[string, reach]
+	byMaster      lazyBy[string, *masterFaults]
+	stopped       lazyBy[string, intervals]
+	troubles      lazyBy[link, intervals]
+	attemptsOn    lazy[map[string]*keyAttempts]
+	effects       lazy[map[*history.Lease][]storedWrite]
+	lines         lazy[map[string][]int32]
 }
 
 func newRun(h *history.Packed) *run {
@@ -197,14 +198,14 @@ func deadOnArrival(l *history.Lease) bool {
 
 // linesOf returns the positions in h.Ops of a process's lines.
 func (r *run) linesOf(process string) []int32 {
-	if r.lines == nil {
-		r.lines = map[string][]int32{}
+	return r.lines.get(func() map[string][]int32 {
+		lines := map[string][]int32{}
 		for i := range r.h.Ops {
 			p := r.h.Ops[i].Process
-			r.lines[p] = append(r.lines[p], int32(i))
+			lines[p] = append(lines[p], int32(i))
 		}
-	}
-	return r.lines[process]
+		return lines
+	})[process]
 }
 
 // following yields the operations of a process after a line.

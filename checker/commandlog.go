@@ -326,11 +326,10 @@ func (t *commandLogs) group() {
 	}
 }
 
-// commandLogs returns the command logs, which it builds at the first call.
-func (r *run) commandLogs() *commandLogs {
-	if r.logs != nil {
-		return r.logs
-	}
+// commandLogs returns the command logs.
+func (r *run) commandLogs() *commandLogs { return r.logs.get(r.findCommandLogs) }
+
+func (r *run) findCommandLogs() *commandLogs {
 	t := &commandLogs{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
 		shows: map[tokenKey][]*history.Op{}, crashes: map[string]moments{}, taken: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
 	t.byToken = make([]int32, len(r.h.Tokens()))
@@ -366,7 +365,6 @@ func (r *run) commandLogs() *commandLogs {
 			}
 		}
 	}
-	r.logs = t
 	return t
 }
 

@@ -13,17 +13,18 @@ import (
 // the lease and the other holds at its grant left of the lock. A lease that was over
 // on arrival held nothing, so nobody competed with it.
 func (r *run) contended() map[*history.Lease]bool {
-	if r.competed != nil {
-		return r.competed
-	}
-	r.competed = map[*history.Lease]bool{}
+	return r.competed.get(r.findContended)
+}
+
+func (r *run) findContended() map[*history.Lease]bool {
+	competed := map[*history.Lease]bool{}
 	var weights []int64 // of the acquires, each once, in order
 	for _, a := range r.attempts() {
 		if i, known := slices.BinarySearch(weights, a.weight); !known {
 			weights = slices.Insert(weights, i, a.weight)
 		}
 	}
-	least := make([]map[string][]pendingAcquires, len(weights)) // by position in weights and by key, built when needed
+	least := make([]map[string][]pendingAcquires, len(weights)) // by position in weights and by key
 	others := r.heldBeside()
 	for _, l := range r.leases {
 		if deadOnArrival(l) {
@@ -48,10 +49,10 @@ func (r *run) contended() map[*history.Lease]bool {
 			other = p.next
 		}
 		if other.client != "" && other.until >= l.Acquired() {
-			r.competed[l] = true
+			competed[l] = true
 		}
 	}
-	return r.competed
+	return competed
 }
 
 // pending is an acquire of a client that lasted until a time.

@@ -16,16 +16,15 @@ func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && f
 // faultsWithin returns the faults that were being installed, in force or being healed between two
 // times, in the order in which they began.
 func (r *run) faultsWithin(from, to time.Duration) []*history.Fault {
-	if r.faulted == nil {
+	faulted := r.faulted.get(func() intervals {
 		spans := make([]history.Span, 0, len(r.faults))
 		for _, f := range r.faults {
 			spans = append(spans, history.Span{From: f.Began, To: f.To})
 		}
-		x := intervalsOf(spans) // keeps the order: r.faults is sorted by Began
-		r.faulted = &x
-	}
+		return intervalsOf(spans) // keeps the order: r.faults is sorted by Began
+	})
 	var found []*history.Fault
-	r.faulted.each(from, to, func(i int) bool {
+	faulted.each(from, to, func(i int) bool {
 		found = append(found, r.faults[i])
 		return true
 	})
@@ -50,9 +49,10 @@ type masterFaults struct {
 }
 
 func (r *run) faultsOf(master string) *masterFaults {
-	if x := r.byMaster[master]; x != nil {
-		return x
-	}
+	return r.byMaster.get(master, r.findFaultsOf)
+}
+
+func (r *run) findFaultsOf(master string) *masterFaults {
 	x := &masterFaults{}
 	var ended, bent []history.Span
 	for _, f := range r.faults {
@@ -74,10 +74,6 @@ func (r *run) faultsOf(master string) *masterFaults {
 	}
 	slices.SortStableFunc(x.ends, func(a, b *history.Fault) int { return cmp.Compare(a.Began, b.Began) })
 	x.ended, x.bent = intervalsOf(ended), intervalsOf(bent)
-	if r.byMaster == nil {
-		r.byMaster = map[string]*masterFaults{}
-	}
-	r.byMaster[master] = x
 	return x
 }
 
@@ -109,17 +105,15 @@ func (r *run) bentIn(master string, from, to time.Duration) bool {
 
 // stalls returns the times in which the harness stood still.
 func (r *run) stalls() intervals {
-	if r.stood == nil {
+	return r.stood.get(func() intervals {
 		var spans []history.Span
 		for i := range r.h.Ops {
 			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil {
 				spans = append(spans, history.Span{From: op.Time - op.Value.Took, To: op.Time})
 			}
 		}
-		x := intervalsOf(spans)
-		r.stood = &x
-	}
-	return *r.stood
+		return intervalsOf(spans)
+	})
 }
 
 // stalledIn reports whether the harness stood still between two times, so that the lines that it
@@ -134,13 +128,5 @@ func (r *run) goneIn(client string, from, to time.Duration) bool {
 
 // stoppedIn reports whether a client stood still between two times.
 func (r *run) stoppedIn(client string, from, to time.Duration) bool {
-	x, known := r.stopped[client]
-	if !known {
-		x = intervalsOf(r.stops(client))
-		if r.stopped == nil {
-			r.stopped = map[string]intervals{}
-		}
-		r.stopped[client] = x
-	}
-	return x.touch(from, to)
+	return r.stopped.get(client, func(client string) intervals { return intervalsOf(r.stops(client)) }).touch(from, to)
 }

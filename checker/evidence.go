@@ -115,11 +115,10 @@ type state struct {
 	keys map[string]string // token by key that it stored; nil if that was not recorded
 }
 
-// lookup returns the evidence, which it builds at the first call.
-func (r *run) lookup() *evidence {
-	if r.evidence != nil {
-		return r.evidence
-	}
+// lookup returns the evidence.
+func (r *run) lookup() *evidence { return r.evidence.get(r.indexEvidence) }
+
+func (r *run) indexEvidence() *evidence {
 	h := r.h
 	e := &evidence{h: h, byToken: make([]int32, h.Len()), begin: make([]int32, len(h.Tokens())+1), states: map[string][]state{}}
 	for i := range h.Len() {
@@ -141,7 +140,6 @@ func (r *run) lookup() *evidence {
 			e.states[op.Process] = append(e.states[op.Process], state{op.Time, op.Value.State, op.Index, op.Value.Keys})
 		}
 	}
-	r.evidence = e
 	return e
 }
 

@@ -50,8 +50,8 @@ func (w storedWrite) late() bool { return w.stale || w.op.Type == history.Fail }
 // storedUnder returns what the storage did with the writes under a lease, in order: the writes that the storage
 // without a fence applied, and those that the storage with a fence or a mark refused.
 func (r *run) storedUnder(l *history.Lease) []storedWrite {
-	if r.effects == nil {
-		r.effects = map[*history.Lease][]storedWrite{}
+	return r.effects.get(func() map[*history.Lease][]storedWrite {
+		effects := map[*history.Lease][]storedWrite{}
 		granted, highest := r.leasesByToken(), map[string]int64{}
 		stale := map[int]bool{}
 		for _, s := range r.writes(false).stale {
@@ -71,11 +71,11 @@ func (r *run) storedUnder(l *history.Lease) []storedWrite {
 				w.highest = highest[op.Key]
 			}
 			if of := latestBy(granted[keyToken{op.Key, op.Value.Token}], op.Index); of != nil {
-				r.effects[of] = append(r.effects[of], w)
+				effects[of] = append(effects[of], w)
 			}
 		}
-	}
-	return r.effects[l]
+		return effects
+	})[l]
 }
 
 // storage adds what the storage did with the writes under a lease, as details. Where two clients rely on the lock at

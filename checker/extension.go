@@ -144,8 +144,5 @@ func (r *run) called(index int) (int, bool) {
 }
 
 func (r *run) invocations() *history.Calls {
-	if r.calls == nil {
-		r.calls = history.CallsOf(r.h.Ops)
-	}
-	return r.calls
+	return r.calls.get(func() *history.Calls { return history.CallsOf(r.h.Ops) })
 }

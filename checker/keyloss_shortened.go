@@ -9,10 +9,7 @@ import (
 
 // replies returns the votes of a master on a command, in order.
 func (r *run) replies(command, master string) votes {
-	if r.answered == nil {
-		r.answered = map[string]map[string]votes{}
-	}
-	if r.answered[command] == nil {
+	return r.answered.get(command, func(command string) map[string]votes {
 		ids := map[string][]int32{}
 		for i := range r.h.Len() {
 			id := r.h.InOrder(i)
@@ -20,12 +17,12 @@ func (r *run) replies(command, master string) votes {
 				ids[k.Master] = append(ids[k.Master], id)
 			}
 		}
-		r.answered[command] = map[string]votes{}
+		byMaster := map[string]votes{}
 		for master, mine := range ids {
-			r.answered[command][master] = votes{r.h, mine}
+			byMaster[master] = votes{r.h, mine}
 		}
-	}
-	return r.answered[command][master]
+		return byMaster
+	})[master]
 }
 
 // shortened looks for an extension by another client that changed the key's expiry: a wrong lock

@@ -54,10 +54,9 @@ type attempt struct {
 }
 
 // attempts returns the acquires of a history in the order of their calls.
-func (r *run) attempts() []attempt {
-	if r.acquires != nil {
-		return r.acquires
-	}
+func (r *run) attempts() []attempt { return r.acquires.get(r.findAttempts) }
+
+func (r *run) findAttempts() []attempt {
 	var all []attempt
 	byCall := map[int]int{}    // position in all by the line of the call
 	open := map[string][]int{} // by client: the positions of its acquires that have not returned
@@ -88,7 +87,6 @@ func (r *run) attempts() []attempt {
 			delete(byCall, call)
 		}
 	}
-	r.acquires = all
 	return all
 }
 
@@ -102,22 +100,22 @@ type keyAttempts struct {
 // of their calls.
 func (r *run) attemptsWithin(key string, from, to time.Duration) []attempt {
 	all := r.attempts()
-	if r.attemptsOn == nil {
-		r.attemptsOn = map[string]*keyAttempts{}
+	k := r.attemptsOn.get(func() map[string]*keyAttempts {
+		byKey := map[string]*keyAttempts{}
 		for i, a := range all {
-			k := r.attemptsOn[a.key]
+			k := byKey[a.key]
 			if k == nil {
 				k = &keyAttempts{}
-				r.attemptsOn[a.key] = k
+				byKey[a.key] = k
 			}
 			k.all = append(k.all, int32(i))
 			k.when.spans = append(k.when.spans, history.Span{From: a.invoked, To: a.ended})
 		}
-		for _, k := range r.attemptsOn {
+		for _, k := range byKey {
 			k.when = intervalsOf(k.when.spans)
 		}
-	}
-	k := r.attemptsOn[key]
+		return byKey
+	})[key]
 	if k == nil {
 		return nil
 	}

@@ -146,11 +146,10 @@ func refused(extends votes, from, to time.Duration) *history.Vote {
 
 // masterNames returns m1, m2, …, as many as the header says.
 func (r *run) masterNames() []string {
-	if r.names == nil {
-		r.names = make([]string, 0, r.h.Header.Masters)
+	return r.names.get(func() (names []string) {
 		for i := range r.h.Header.Masters {
-			r.names = append(r.names, fmt.Sprintf("m%d", i+1))
+			names = append(names, fmt.Sprintf("m%d", i+1))
 		}
-	}
-	return r.names
+		return names
+	})
 }

@@ -71,15 +71,7 @@ type link struct{ client, master string }
 // between two times.
 func (r *run) reachable(client, master string, from, to time.Duration) bool {
 	way := link{client, master}
-	x, known := r.troubles[way]
-	if !known {
-		x = intervalsOf(r.trouble(client, master))
-		if r.troubles == nil {
-			r.troubles = map[link]intervals{}
-		}
-		r.troubles[way] = x
-	}
-	return !x.touch(from, to)
+	return !r.troubles.get(way, func(link) intervals { return intervalsOf(r.trouble(client, master)) }).touch(from, to)
 }
 
 // reach holds the times in which a client could not reach all masters.
@@ -91,33 +83,25 @@ type reach struct {
 // mastersUsed returns the masters that the lock uses: all of them, or, for a lock with a quorum of
 // one, the masters that it sent commands to.
 func (r *run) mastersUsed() []string {
-	if r.used == nil {
+	return r.used.get(func() (used []string) {
 		seen := map[string]bool{}
 		for i := range r.h.Len() {
 			seen[r.h.Kind(int32(i)).Master] = true
 		}
 		for _, m := range r.masterNames() {
 			if len(seen) == 0 || seen[m] || r.quorum() > 1 {
-				r.used = append(r.used, m)
+				used = append(used, m)
 			}
 		}
-	}
-	return r.used
+		return used
+	})
 }
 
 // uses reports whether the lock uses a master.
 func (r *run) uses(master string) bool { return slices.Contains(r.mastersUsed(), master) }
 
 func (r *run) reaches(client string) reach {
-	x, known := r.reached[client]
-	if !known {
-		x = r.findReach(client)
-		if r.reached == nil {
-			r.reached = map[string]reach{}
-		}
-		r.reached[client] = x
-	}
-	return x
+	return r.reached.get(client, r.findReach)
 }
 
 func (r *run) findReach(client string) reach {
@@ -142,10 +126,7 @@ func (r *run) stops(client string) []history.Span {
 
 // starvations returns all waits.
 func (r *run) starvations() []starvation {
-	if !r.waitsKnown {
-		r.allWaits, r.waitsKnown = r.waits(nil), true
-	}
-	return r.allWaits
+	return r.starving.get(func() []starvation { return r.waits(nil) })
 }
 
 // waits finds, for each key, the times in which clients tried to acquire it and none was granted it
@@ -329,13 +310,13 @@ func (r *run) stalledTime(from, to time.Duration) (total time.Duration) {
 
 // last returns the last lease granted on a key by a time, or nil.
 func (r *run) last(key string, before time.Duration) *history.Lease {
-	if r.byKey == nil {
-		r.byKey = map[string][]*history.Lease{}
+	all := r.byKey.get(func() map[string][]*history.Lease {
+		byKey := map[string][]*history.Lease{}
 		for _, l := range r.leases {
-			r.byKey[l.Key] = append(r.byKey[l.Key], l)
+			byKey[l.Key] = append(byKey[l.Key], l)
 		}
-	}
-	all := r.byKey[key]
+		return byKey
+	})[key]
 	i, _ := slices.BinarySearchFunc(all, before+1, acquiredBefore)
 	if i == 0 {
 		return nil

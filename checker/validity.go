@@ -260,16 +260,14 @@ func (r *run) expectsFaults() bool {
 
 // faultyPeriod returns the times of the faults that took effect, each with a TTL after it.
 func (r *run) faultyPeriod() []history.Span {
-	if r.faulty == nil {
-		r.faulty = []history.Span{}
+	return r.faulty.get(func() (faulty []history.Span) {
 		for _, f := range r.faults {
 			if r.tookEffect(f) {
-				r.faulty = append(r.faulty, history.Span{From: f.From, To: f.To + r.h.Header.TTL + 1})
+				faulty = append(faulty, history.Span{From: f.From, To: f.To + r.h.Header.TTL + 1})
 			}
 		}
-		r.faulty = union(r.faulty, 0)
-	}
-	return r.faulty
+		return union(faulty, 0)
+	})
 }
 
 // contains reports whether a time lies in one of the spans, which must be in order and disjoint.
@@ -335,15 +333,7 @@ func (r *run) tookEffect(f *history.Fault) bool {
 	if f.TookEffect || !f.Installed || fault.Of(f.Name).Client != fault.ClientStops {
 		return f.TookEffect && f.Installed
 	}
-	took, known := r.effective[f]
-	if !known {
-		took = r.stoppedSomebody(f)
-		if r.effective == nil {
-			r.effective = map[*history.Fault]bool{}
-		}
-		r.effective[f] = took
-	}
-	return took
+	return r.effective.get(f, r.stoppedSomebody)
 }
 
 // stoppedSomebody reports whether a client recorded that it stood still within a client-pause.

@@ -33,18 +33,12 @@ func grantBefore(l *history.Lease, i int) history.Grant {
 // extendsItself reports whether a lease was ever extended, or a command to extend it sent, without
 // a call.
 func (r *run) extendsItself(l *history.Lease) bool {
-	extends, known := r.selfExtending[l]
-	if !known {
-		extends = slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
+	return r.selfExtending.get(l, func(l *history.Lease) bool {
+		return slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
 			_, called := r.called(g.Index)
 			return !g.Bent && !called
 		}) || r.askedUncalled(l)
-		if r.selfExtending == nil {
-			r.selfExtending = map[*history.Lease]bool{}
-		}
-		r.selfExtending[l] = extends
-	}
-	return extends
+	})
 }
 
 // askedUncalled reports whether a command to extend a lease was sent while no call to extend it was
@@ -69,8 +63,8 @@ type leaseName struct{ client, key, token string }
 // extendCalls returns the calls to extend each lease. A call is pending until the next line about
 // extending that lease.
 func (r *run) extendCalls() map[leaseName][]history.Span {
-	if r.extends == nil {
-		r.extends = map[leaseName][]history.Span{}
+	return r.extends.get(func() map[leaseName][]history.Span {
+		extends := map[leaseName][]history.Span{}
 		open := map[leaseName]bool{}
 		for i := range r.h.Ops {
 			op := &r.h.Ops[i]
@@ -78,15 +72,15 @@ func (r *run) extendCalls() map[leaseName][]history.Span {
 				continue
 			}
 			name := leaseName{op.Process, op.Key, op.Value.Token}
-			if calls := r.extends[name]; open[name] {
+			if calls := extends[name]; open[name] {
 				calls[len(calls)-1].To = op.Time
 			}
 			if open[name] = op.Type == history.Invoke; open[name] {
-				r.extends[name] = append(r.extends[name], history.Span{From: op.Time, To: 1 << 62})
+				extends[name] = append(extends[name], history.Span{From: op.Time, To: 1 << 62})
 			}
 		}
-	}
-	return r.extends
+		return extends
+	})
 }
 
 // backingOf finds the answers that the i-th grant of a lease rests on. It returns false if they are

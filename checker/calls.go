@@ -2,21 +2,11 @@ package checker
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"lockpick/history"
 )
-
-// returns judges one part of AV: every call of the lock returns within its deadline plus a
-// bound. The harness records each call that does not, with the stack of the stuck goroutine.
-func (r *run) returns() *judgement {
-	return r.callsThat(history.FHung, "did not return", "all %s returned")
-}
-
-// noCrash judges one part of AV: no call of the lock panics.
-func (r *run) noCrash() *judgement {
-	return r.callsThat(history.FPanicked, "panicked", "none of %s panicked")
-}
 
 // callsThat judges the calls of the lock: each line with the operation wrong, such as FHung, is a
 // violation. did says what such a call did, otherwise what all calls did if there is none.
@@ -55,4 +45,39 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 		},
 		holds: func(t tally) string { return fmt.Sprintf(otherwise, count(t.checked, "call", "calls")) },
 	}
+}
+
+// explainCall explains that a call of the lock did not return, or panicked.
+func (r *run) explainCall(v *Violation, op *history.Op) {
+	call, stack, took := "a call", "", ""
+	if op.Value != nil {
+		if op.Value.Command != "" {
+			call = "a call of " + op.Value.Command
+		}
+		if op.Value.Took > 0 {
+			took = " for " + at(op.Value.Took)
+		}
+		stack = strings.Join(strings.Fields(op.Value.Evidence), " ")
+	}
+	of := op.Process
+	if op.Key != "" {
+		of += " on " + op.Key
+	}
+	n := r.narrate(v)
+	e := Event{At: op.Time, Kind: EventRefused, Client: op.Process, Key: op.Key, Ops: []int{op.Index}}
+	if op.Value != nil {
+		e.Command = op.Value.Command
+	}
+	if op.F == history.FPanicked {
+		v.Summary = fmt.Sprintf("%s of %s panicked at %s: %s", call, of, at(op.Time), op.Error)
+		e.Word, e.Text = "panicked", fmt.Sprintf("%s of %s panicked: %s", call, op.Process, op.Error)
+	} else {
+		v.Summary = fmt.Sprintf("%s of %s had not returned%s at %s", call, of, took, at(op.Time))
+		e.Word, e.Text = "hung", fmt.Sprintf("%s of %s had not returned%s, and nothing had cancelled it but its own deadline", call, op.Process, took)
+	}
+	n.add(e)
+	if stack != "" {
+		n.note(op.Time, "its stack was: "+stack)
+	}
+	n.violated(v.Summary)
 }

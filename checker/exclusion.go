@@ -78,13 +78,20 @@ func disagree(swept map[string]bool, second linearizability) string {
 	return "the sweep and porcupine disagree on " + strings.Join(keys, ", ") + ": this is a bug of Lockpick; please report it with the history"
 }
 
-// violation returns an overlap as a Violation. Its Ops prove it: the operations that began
-// the earlier stretches and say how long they last, then the operation that began the later.
-func violation(o overlap) Violation {
-	v := Violation{Key: o.later.key, At: o.from(), Until: o.to()}
-	for _, s := range o.named {
-		v.Ops, v.Tokens, v.Clients = append(v.Ops, s.ops...), append(v.Tokens, s.token), append(v.Clients, s.client)
+// explainHolds explains that two leases were held at once.
+func (r *run) explainHolds(v *Violation, o overlap) {
+	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), r.what(o.later.lease))
+	if o.later.from > o.later.lease.Acquired() {
+		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
 	}
-	v.Ops, v.Tokens, v.Clients = append(v.Ops, o.later.ops[0]), append(v.Tokens, o.later.token), append(v.Clients, o.later.client)
-	return v
+	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
+	n := r.narrate(v)
+	n.overlap(o)
+	if !r.law.alone() {
+		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, at(v.At), r.law.heldBy(o), at(o.earlier.to))
+		n.violated(fmt.Sprintf("for %s, from %s to %s, %s at once", at(o.to()-o.from()), at(o.from()), at(o.to()), r.law.together(o)))
+		return
+	}
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
+		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }

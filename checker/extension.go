@@ -81,15 +81,6 @@ func (r *run) extension() *judgement {
 	}
 }
 
-// keysUntil returns until when the keys of a grant may be there: a lock ends the validity before that, by a margin for
-// the drift of clocks (distlock, "the remaining validity"). Locks leave up to a fiftieth of the TTL.
-func (r *run) keysUntil(g history.Grant) time.Duration {
-	if g.Bent {
-		return g.Until
-	}
-	return g.Until + r.h.Header.TTL/50
-}
-
 // afterRelease reports whether a lease was extended by a call that its client made after it had
 // released it.
 func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
@@ -101,48 +92,45 @@ func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
 	return known && release.F == history.FRelease && release.Type == history.Invoke && called > l.ReleaseIndex
 }
 
-// inTime reports whether an event recorded at time at may have happened by end: the recorder
-// records nothing while it or the machine stands still.
-func (r *run) inTime(end, at time.Duration) bool {
-	if at <= end {
-		return true
+// explainExtension explains that an extension came too late or without a quorum: when it was
+// called, what stopped its client, and which client was granted the lock after the lease had ended.
+func (r *run) explainExtension(v *Violation, x lateExtension) {
+	l := x.lease
+	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
+		l.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
+	if x.backing != nil {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, at(v.At), v.Key, r.tooFew(x.backing))
 	}
-	stalled := r.stalledTime(end, at)
-	return stalled > 0 && at-end <= stalled+r.slack
-}
-
-// excusedLate reports whether an action under a lease may seem late only because the machine stood
-// still: a stall after the end of the lease may have delayed the recording of an action that the
-// client began in time. It also returns when the lease was over.
-func (r *run) excusedLate(l *history.Lease, at time.Duration) (over time.Duration, late bool) {
-	if len(r.stalls().spans) == 0 {
-		return 0, false
+	if x.afterRelease {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, which it had released %s before",
+			l.Process, at(v.At), v.Key, at(x.grant.At-l.Released))
 	}
-	over = l.Acquired()
-	for _, s := range l.Holds() {
-		if !s.Empty() && s.From < at {
-			over = max(over, s.To)
+	n := r.narrate(v)
+	n.extended(l, x.before, x.grant)
+	for _, other := range r.leases {
+		if other.Key == l.Key && other != l && other.Acquired() >= x.before.Until && other.Acquired() <= x.grant.At {
+			n.lease(other, 0)
+			break
 		}
 	}
-	return over, over < at && r.inTime(over, at)
-}
-
-// asked returns when the operation that ended in the line at index began.
-func (r *run) asked(index int) (time.Duration, bool) {
-	i, _ := r.h.Position(index)
-	return r.invocations().Began(i)
-}
-
-// called returns the line of the call that ended in the line at index.
-func (r *run) called(index int) (int, bool) {
-	i, _ := r.h.Position(index)
-	n, known := r.invocations().Invocation(i)
-	if !known {
-		return 0, false
+	text := fmt.Sprintf("the extension was granted %s after the lease had ended", at(x.grant.At-x.before.Until))
+	if x.afterRelease {
+		text = fmt.Sprintf("the extension was granted %s after the release", at(x.grant.At-l.Released))
 	}
-	return r.h.Ops[n].Index, true
+	if x.backing != nil {
+		n.answersSince(*x.backing)
+		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", Enumerate(x.backing.yes), r.quorum())
+		if x.backing.sharing > 1 {
+			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.sharing, r.tooFew(x.backing))
+		}
+	}
+	n.violated(text)
 }
 
-func (r *run) invocations() *history.Calls {
-	return r.calls.get(func() *history.Calls { return history.CallsOf(r.h.Ops) })
+// tooFew returns a phrase that says with how few yes answers an extension was granted.
+func (r *run) tooFew(b *backing) string {
+	if b.sharing > 1 {
+		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.answers, b.sharing, b.needs)
+	}
+	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", count(len(b.yes), "master", "masters"), r.quorum())
 }

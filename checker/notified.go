@@ -89,17 +89,6 @@ func (r *run) notified() *judgement {
 	return j
 }
 
-// written reports whether a write that a client began succeeded: a client may begin a write
-// and then give it up because its lease is over.
-func (r *run) written(invoke *history.Op) bool {
-	for op := range r.following(invoke.Process, invoke.Index) {
-		if op.F == history.FWrite {
-			return op.Type == history.OK
-		}
-	}
-	return false
-}
-
 // lostBy finds, for each lease, the first extension that so many masters refused that the lock
 // knew that no quorum can store the token. It returns the line that completed the extension.
 func (r *run) lostBy() map[*history.Lease]*history.Op {
@@ -140,18 +129,27 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	return found
 }
 
-// endBefore returns the latest end of the holds of a lease that began by a time. The last of them
-// need not end last: an extension that was over when it returned may end before the hold before it.
-func endBefore(l *history.Lease, before time.Duration) time.Duration {
-	var end time.Duration
-	any := false
-	for _, s := range l.Holds() {
-		if s.From <= before {
-			end, any = max(end, s.To), true
-		}
+// explainUnaware explains that a client entered its section or began a write under a lease that was
+// over.
+func (r *run) explainUnaware(v *Violation, u unaware) {
+	did, kind, word := "entered its critical section on "+v.Key, EventEntered, "enter"
+	if u.op.F == history.FWrite {
+		did, kind, word = "began a write to "+v.Key, EventSent, "write"
 	}
-	if !any {
-		return l.Grants[0].Until
+	client := u.op.Process
+	n := r.narrate(v)
+	n.add(Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
+	if u.lease == nil || u.op.Time < u.lease.Acquired() {
+		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, at(v.At))
+		n.violated(fmt.Sprintf("by %s %s had been granted nothing under this token", at(v.At), client))
+		return
 	}
-	return end
+	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, at(v.At), at(v.At-u.since))
+	n.lease(u.lease, u.op.Time)
+	if u.lost != nil {
+		n.lostLease(u.lease, u.lost)
+	} else {
+		n.over(u.lease, u.since)
+	}
+	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since", client, did, at(v.At-u.since)))
 }

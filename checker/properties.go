@@ -45,3 +45,11 @@ func PropertyNames() []string {
 	}
 	return names
 }
+
+// Property is a sentence about a lock that a history can violate, at one level.
+type Property struct {
+	Name  string `json:"property"` // mutual-exclusion, …
+	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
+	Says  string `json:"-"`        // the sentence
+	Votes bool   `json:"-"`        // it rests on the masters' votes, or on the tokens that they store
+}

@@ -13,14 +13,6 @@ const (
 	Invalid  Verdict = "invalid" // the run has too little evidence; Why says what is missing
 )
 
-// Property is a sentence about a lock that a history can violate, at one level.
-type Property struct {
-	Name  string `json:"property"` // mutual-exclusion, …
-	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
-	Says  string `json:"-"`        // the sentence
-	Votes bool   `json:"-"`        // it rests on the masters' votes, or on the tokens that they store
-}
-
 // The properties, in the order in which reports list them.
 var (
 	UniqueTokens    = Property{"unique-tokens", "L1", "one token belongs to one acquisition", false}
@@ -102,19 +94,3 @@ const MaxViolations = 50
 
 // MaxCaused is the maximum number of further violations of a Result whose cause is looked for.
 const MaxCaused = 950
-
-// Violation is one proof that a property does not hold.
-type Violation struct {
-	Property string        `json:"property,omitempty"` // the property's name; empty in older results
-	Level    string        `json:"level"`
-	Key      string        `json:"key"`
-	At       time.Duration `json:"at"`      // ns: when it began
-	Until    time.Duration `json:"until"`   // ns: when it ended; equals At if it has no duration
-	Ops      []int         `json:"ops"`     // indices of the operations that prove it
-	Tokens   []string      `json:"tokens"`  // the tokens of the leases involved, the earlier one first
-	Clients  []string      `json:"clients"` // the clients with these tokens, in the same order
-	Faults   []int         `json:"faults"`  // ids of the faults that explain it
-	Summary  string        `json:"summary"` // one sentence
-	Reason   []string      `json:"reason"`  // the result of Steps when the violation was found
-	Events   []Event       `json:"events,omitempty"`
-}

@@ -10,61 +10,6 @@ import (
 	"lockpick/history"
 )
 
-// stretch is a time in which a client relies on a lock: a hold (L2) or a
-// critical section (L3). It is half-open, [from, to), so a stretch that begins at
-// the instant at which another ends does not overlap it.
-type stretch struct {
-	key, client, token string
-	from, to           time.Duration
-	ops                []int          // the operations that begin it and say how long it lasts
-	lease              *history.Lease // the lease of the hold or section; nil if unknown
-	last               *history.Lease // of stretches that count as one: the lease of the one that ends last, if that is not lease
-	weight             int64
-	cut                bool // a section that was never left
-	crashed            bool // its client crashed in it
-}
-
-func (s *stretch) empty() bool { return s.to <= s.from }
-
-// overlap is a stretch that began while it was not compatible with the earlier stretches on its key that were
-// going on.
-type overlap struct {
-	earlier *stretch   // of those that it was not compatible with, the one that lasts longest
-	later   *stretch   // the one that began
-	named   []*stretch // all of those, in the order in which they began
-	end     time.Duration
-}
-
-// from and to return the bounds of the time in which they were not compatible.
-func (o overlap) from() time.Duration { return o.later.from }
-func (o overlap) to() time.Duration   { return o.end }
-
-// law says which stretches on a key may overlap: those whose weights are no more than the capacity together.
-type law struct {
-	kind     history.LockKind
-	capacity int64
-	weight   func(mode string, permits int) int64
-}
-
-func lawOf(h *history.Header) law { return law{h.LockKind(), h.Capacity(), h.Weight} }
-
-// of returns the weight of a lease. One that is not known weighs as little as any.
-func (x law) of(l *history.Lease) int64 {
-	if l == nil {
-		return x.weight(history.ModeRead, 1)
-	}
-	return x.weight(l.Mode, l.Permits)
-}
-
-// nests reports whether overlapping stretches of one owner count as one.
-func (x law) nests() bool { return x.kind == history.Reentrant }
-
-// opposes reports whether an earlier stretch is named where a later one with a weight exceeded the capacity.
-// Permits add up, so each stretch that has any is named.
-func (x law) opposes(s *stretch, weight int64) bool {
-	return x.kind == history.Semaphore || s.weight+weight > x.capacity
-}
-
 // sweep returns an overlap for each stretch that begins while it and the earlier ones on its key that have not
 // ended weigh more than the capacity together. Empty stretches contain no time and so overlap nothing. It takes
 // O(n log n) time, and for each overlap the number of stretches that overlap there.
@@ -108,11 +53,6 @@ func (x law) inOrder(all []stretch) []*stretch {
 		return merged(order)
 	}
 	return order
-}
-
-// before compares stretches by when they begin.
-func (s *stretch) before(b *stretch) int {
-	return cmp.Or(cmp.Compare(s.from, b.from), cmp.Compare(s.ops[0], b.ops[0]))
 }
 
 // merged replaces overlapping stretches of one client on a key by one that lasts until the last of them ends. They are
@@ -197,28 +137,4 @@ func (x law) overlap(named []*stretch, later *stretch) overlap {
 	}
 	slices.SortFunc(o.named, (*stretch).before)
 	return o
-}
-
-// holds returns the stretches in which each lease's client may rely on it. Two
-// acquisitions are two leases even if a weak lock gives them the same token.
-func holds(leases []*history.Lease, by law) []stretch {
-	all := make([]stretch, 0, len(leases))
-	for _, l := range leases {
-		for _, span := range l.Holds() {
-			s := stretch{key: l.Key, client: l.Process, token: l.Token, from: span.From, to: span.To, lease: l, weight: by.of(l)}
-			for _, g := range l.Grants {
-				if g.At == span.From || g.At > span.From && g.At <= span.To {
-					s.ops = append(s.ops, g.Index)
-				}
-			}
-			if l.ReleaseIndex >= 0 && span.To == l.Released {
-				s.ops = append(s.ops, l.ReleaseIndex)
-			}
-			if l.LostIndex >= 0 && span.To == l.Lost {
-				s.ops = append(s.ops, l.LostIndex)
-			}
-			all = append(all, s)
-		}
-	}
-	return all
 }

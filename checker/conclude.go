@@ -1,0 +1,269 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// judgement is the finding of a property's judge, before conclude turns it into a Result. A judge
+// returns nil if the run had nothing for it to judge.
+type judgement struct {
+	tally
+	violations []Violation      // in any order
+	explain    func(*Violation) // completes a violation of the result
+	evidence   []Evidence       // the evidence that the property needs, and how much of it the run had
+	late       bool             // a violation is proven only at its end, not when it begins
+
+	violated func(t tally, first *Violation) string // the reason for the verdict, a sentence
+	holds    func(t tally) string                   // the same, if there is no violation
+	notes    func(t tally) string                   // a clause to add to either, beginning with a semicolon; may be nil
+
+	contradiction string // the sweep and porcupine disagree, so there is no verdict
+	undecided     string // why the checker could not decide; a proven violation stands nevertheless
+	invalid       string // why the run proves nothing about the property, regardless of the evidence
+	needsSlack    bool   // the judge compares times that may have been recorded late
+}
+
+// tally holds a judge's counts.
+type tally struct {
+	checked int // leases, sections, writes or acquires that were judged
+	found   int // violations
+
+	// Only some properties count these:
+	refused   int           // writes that the resource refused
+	uncertain int           // writes that may be stale: it is uncertain which lease is the later one
+	few       int           // extensions that were granted without a quorum
+	bare      int           // leases without a fencing token
+	still     int           // sections and writes of clients that had just stood still
+	snapshots int           // snapshots of the masters' keys
+	dead      int           // leases that were over on arrival
+	longest   time.Duration // the longest wait or acquire
+}
+
+// conclude applies the one rule for verdicts, which docs/checking.md states.
+func (r *run) conclude(p Property, j *judgement) Result {
+	res := Result{Property: p, Checked: j.checked, Evidence: j.evidence}
+	slices.SortStableFunc(j.violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
+	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v Violation) bool {
+		if j.late {
+			return v.Until >= r.died.from
+		}
+		return v.At >= r.died.from
+	})
+	t := j.tally
+	t.found = max(t.found, len(certain))
+	switch {
+	case j.contradiction != "":
+		res.Verdict, res.Why = Unknown, j.contradiction
+	case len(certain) > 0:
+		res.violate(p, certain, j.explain)
+		res.Count = t.found
+		res.Why = j.violated(t, &res.Violations[0]) + j.note()
+	case len(j.violations) > 0:
+		res.Verdict = Invalid
+		res.Why = fmt.Sprintf("%s, and what was found after that says nothing about the lock", r.died.how)
+	case r.cutShort() != "":
+		res.Verdict, res.Why = Unknown, r.cutShort()
+	case r.died.how != "":
+		res.Verdict, res.Why = Invalid, r.died.how
+	case j.invalid != "":
+		res.Verdict, res.Why = Invalid, j.invalid
+	case j.undecided != "":
+		res.Verdict, res.Why = Unknown, j.undecided
+	case r.unproven(j) != "":
+		res.Verdict, res.Why = Invalid, r.unproven(j)
+	case j.short() != nil:
+		res.Verdict, res.Short = Invalid, j.short()
+		res.Why = res.Short.Needs()
+	default:
+		res.Verdict, res.Finding, res.Faults = Holds, j.holds(t)+j.note(), r.tried()
+		res.Why = res.Finding + found(j.evidence) + "; " + res.Faults
+	}
+	return res
+}
+
+// note returns the clause to add to the reason for the verdict, or "".
+func (j *judgement) note() string {
+	if j.notes == nil {
+		return ""
+	}
+	return j.notes(j.tally)
+}
+
+// violate stores violations, which are in order of time, in a result and explains them.
+func (res *Result) violate(p Property, found []Violation, explain func(*Violation)) {
+	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
+	res.take(found)
+	for i := range res.Violations {
+		v := &res.Violations[i]
+		v.Property, v.Level = p.Name, p.Level
+		explain(v)
+	}
+	for i, v := range found[len(res.Violations):min(len(found), len(res.Violations)+MaxCaused)] {
+		v.Property, v.Level = p.Name, p.Level
+		explain(&v)
+		res.Others[i].Cause, res.Others[i].Faults = v.Cause(), v.Faults
+	}
+}
+
+// take keeps the first MaxViolations violations in full, and the others as marks.
+func (res *Result) take(found []Violation) {
+	n := min(len(found), MaxViolations)
+	res.Violations = found[:n]
+	for _, v := range found[n:] {
+		m := Mark{Key: v.Key, At: v.At, Until: v.Until, Clients: v.Clients}
+		if len(v.Ops) > 0 {
+			m.Op = v.Ops[0]
+		}
+		res.Others = append(res.Others, m)
+	}
+}
+
+// unproven returns why the run cannot prove that a property holds, whatever evidence it has, or "".
+func (r *run) unproven(j *judgement) string {
+	if share := r.stalled(0); share > MaxStalled {
+		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
+	}
+	for _, name := range r.asksFor() {
+		if why := r.ineffective(name); why != "" {
+			return why
+		}
+	}
+	if ttl := r.h.Header.TTL; j.needsSlack && ttl > 0 && r.slack > ttl/4 {
+		return fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s, or --driver sim", duration(r.slack), duration(ttl), duration(4*r.slack))
+	}
+	return ""
+}
+
+// short returns the first evidence of which there is too little, or nil.
+func (j *judgement) short() *Evidence {
+	for i := range j.evidence {
+		if e := &j.evidence[i]; e.Got < e.Need {
+			return e
+		}
+	}
+	return nil
+}
+
+// ineffective returns why no fault of a kind is known to have taken effect, or "" if one is.
+func (r *run) ineffective(name string) string {
+	var skipped, problem, evidence string
+	installed, unhealed := 0, 0
+	for _, f := range r.faults {
+		switch {
+		case f.Name != name:
+		case r.tookEffect(f):
+			return ""
+		case f.Installed && !f.Healed:
+			installed++
+			unhealed++
+			problem = f.Problem
+		case f.Installed:
+			installed++
+			evidence = f.Evidence
+		case f.Skipped != "":
+			skipped = f.Skipped
+		}
+	}
+	switch {
+	case installed > 0 && unhealed == installed && problem != "":
+		return fmt.Sprintf("it is unknown whether %s took effect: it could not be healed: %s", name, problem)
+	case installed > 0 && unhealed == installed:
+		return fmt.Sprintf("it is unknown whether %s took effect: the run ended before it was healed", name)
+	case installed > 0 && evidence != "":
+		return fmt.Sprintf("%s was installed %s and never took effect: %s", name, count(installed, "time", "times"), evidence)
+	case installed > 0:
+		return fmt.Sprintf("%s was installed %s and is not known to have taken effect", name, count(installed, "time", "times"))
+	case skipped != "":
+		return fmt.Sprintf("%s was requested but always skipped: %s", name, skipped)
+	}
+	return name + " was requested but never installed"
+}
+
+// tried returns which faults the lock was exposed to, as a clause.
+func (r *run) tried() string {
+	if r.imported() {
+		return "whether anything failed meanwhile is not in the logs"
+	}
+	if len(r.faults) == 0 {
+		if len(r.asksFor()) == 0 {
+			return "no fault was requested"
+		}
+		return "no fault was installed"
+	}
+	effective := 0
+	var kinds []string
+	for _, f := range r.faults {
+		if !r.tookEffect(f) {
+			continue
+		}
+		effective++
+		if !slices.Contains(kinds, f.Name) {
+			kinds = append(kinds, f.Name)
+		}
+	}
+	if effective == 0 {
+		return "no fault is known to have taken effect"
+	}
+	slices.Sort(kinds)
+	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
+}
+
+// death is the death of a master that no fault caused, a step of the machine's clock, which makes
+// masters expire keys too early or too late, or a command that simulated masters do not know.
+type death struct {
+	from time.Duration // the earliest time at which it can have happened; after the run if it did not happen
+	how  string        // a clause that describes it; "" if it did not happen
+}
+
+// deathNotice is the longest time from a death to its detection, if the history does not say.
+const deathNotice = 2 * time.Second
+
+// foreignDeath returns the first such event of a history.
+func foreignDeath(ops []history.Op) death {
+	for i := range ops {
+		op := &ops[i]
+		if op.Foreign() {
+			return death{from: changed(op), how: fmt.Sprintf("somebody else's command %s %s on %s at %s: %s", cmp.Or(op.Value.Evidence, op.Value.Form),
+				fmt.Sprintf(changeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, at(changed(op)), op.Error)}
+		}
+		if op.F == history.FUnmodelled {
+			return death{from: op.Time, how: "not modelled: " + op.Error}
+		}
+		if op.F == history.FBroke {
+			return death{from: op.Time, how: fmt.Sprintf("%s broke the protocol at %s: %s (lockpick client check tells what a client must answer)", op.Process, at(op.Time), op.Error)}
+		}
+		if op.F != history.FDied && op.F != history.FStepped {
+			continue
+		}
+		noticed := deathNotice
+		if op.Value != nil && op.Value.Took > 0 {
+			noticed = op.Value.Took
+		}
+		how := fmt.Sprintf("%s died at %s, which no fault of this run caused", op.Process, at(op.Time))
+		if op.F == history.FStepped {
+			how = fmt.Sprintf("somebody set the clock of the machine at %s", at(op.Time))
+		}
+		if op.Error != "" {
+			how += " (" + op.Error + ")"
+		}
+		return death{from: op.Time - noticed, how: how}
+	}
+	return death{from: 1<<63 - 1}
+}
+
+// cutShort returns why a history is not the record of a whole run, or "".
+func (r *run) cutShort() string {
+	switch {
+	case r.interrupted.why != "":
+		return fmt.Sprintf("the run was interrupted at %s: %s", at(r.interrupted.at), r.interrupted.why)
+	case r.h.Header.Format >= 2 && !r.ended:
+		return "the history is cut short: its end mark is missing"
+	}
+	return ""
+}

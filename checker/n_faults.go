@@ -1,0 +1,212 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+	"lockpick/history/fault"
+)
+
+// fault adds that a fault struck some of its masters (nil: all). detail keeps that out of the
+// violation's reason. The fault's end and the restarts of its masters are always details.
+func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
+	if !f.Installed {
+		return
+	}
+	if !detail {
+		n.faults[f.ID] = true
+	}
+	if masters == nil {
+		masters = set(f.Masters)
+	}
+	type strikeTime struct {
+		at   time.Duration
+		line int
+	}
+	var strikes []strikeTime
+	struck := map[strikeTime][]string{}
+	for _, m := range masters {
+		at, line := n.r.strike(f, m)
+		k := strikeTime{at, line}
+		for _, x := range strikes { // masters struck at one time share an event
+			if x.at == at {
+				k = x
+			}
+		}
+		if struck[k] == nil {
+			strikes = append(strikes, k)
+		}
+		struck[k] = append(struck[k], m)
+	}
+	if len(masters) == 0 {
+		strikes = append(strikes, strikeTime{f.From, f.Index})
+	}
+	for _, k := range strikes {
+		_, word := n.r.did(f, struck[k])
+		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: struck[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
+			Text: n.r.struck(f, struck[k])}
+		if f.Index != k.line {
+			e.Ops = append(e.Ops, f.Index)
+		}
+		if len(f.Clients) == 1 {
+			e.Client = f.Clients[0]
+		}
+		n.add(e)
+	}
+	if ends(f.Name) {
+		for _, m := range masters {
+			n.restarts(f, m)
+		}
+		return
+	}
+	if f.Healed && f.HealIndex >= 0 && f.To >= f.From {
+		e := Event{At: f.To, Kind: EventHealed, Detail: true, Masters: masters, Fault: f.ID, Name: f.Name, Word: "healed", Ops: []int{f.HealIndex}}
+		if len(f.Clients) == 1 {
+			e.Client = f.Clients[0]
+		}
+		e.Text = fmt.Sprintf("%s #%d ended", f.Name, f.ID)
+		if what := fault.Of(f.Name).Healed(); what != "" && len(masters) > 0 {
+			e.Text = fmt.Sprintf("%s %s (%s #%d)", Enumerate(masters), what, f.Name, f.ID)
+		}
+		n.add(e)
+	}
+}
+
+// struck describes the effect of a fault on some masters, and names the fault.
+func (r *run) struck(f *history.Fault, masters []string) string {
+	text, _ := r.did(f, masters)
+	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)
+}
+
+// restarts adds, as a detail, when a master whose process a fault had ended was up again, and the
+// token that it stored under the violation's key.
+func (n *narrative) restarts(f *history.Fault, master string) {
+	from, _ := n.r.strike(f, master)
+	for _, s := range n.r.statesOf(master, from, f.To) {
+		if s.is == "up" {
+			n.up(master, s, true)
+			return
+		}
+	}
+}
+
+// up adds that a master was up again.
+func (n *narrative) up(master string, s state, detail bool) {
+	e := Event{At: s.at, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.line}}
+	says := "up again"
+	if s.keys != nil {
+		switch token := s.keys[n.v.Key]; {
+		case token == "":
+			says += ", without the key of " + n.v.Key
+		default:
+			e.Token = token
+			says += fmt.Sprintf(", and stored %s for %s", n.r.owner(n.v.Key, token), n.v.Key)
+		}
+	} else if !detail {
+		says += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.v.Key)
+	}
+	if s.keys != nil || !detail {
+		e.Cause = CauseRestart
+	}
+	e.Text = master + " was " + says
+	n.addSaying(e, says)
+}
+
+// narrowed adds the faults that kept masters from voting for a lease: the fewer masters voted for
+// it, the fewer of its keys must be lost before another client can get a quorum.
+func (n *narrative) narrowed(l *history.Lease) {
+	voters := n.r.voters(l)
+	began := n.r.began(l)
+	for _, f := range n.r.faultsWithin(began, l.Acquired()) {
+		if !f.Installed || f.From > l.Acquired() || f.To < began || len(voters) == 0 {
+			continue
+		}
+		if len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) {
+			continue
+		}
+		if !fault.Of(f.Name).WithholdsVotes() { // a fault of a clock or a disk keeps no master from voting
+			continue
+		}
+		kept := slices.DeleteFunc(set(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
+		if len(kept) > 0 {
+			n.fault(f, false, kept)
+		}
+	}
+}
+
+// cutOff adds the faults that kept a client's extensions from the masters between two times.
+func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
+	for v := range n.r.lookup().of(l) {
+		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || sent(v) > to {
+			continue
+		}
+		for _, f := range n.r.faultsWithin(sent(v), v.At) {
+			if silences(f, v) {
+				n.fault(f, false, []string{v.Master})
+			}
+		}
+	}
+}
+
+// clientClock adds the faults of a client's clock: with a slow clock, its lease lasts longer than
+// the masters keep the key. If the lease lasts no longer than that, the faults are details.
+func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
+	longer := false
+	for _, g := range l.Grants {
+		if g.At > until {
+			break
+		}
+		longer = longer || g.Bent
+	}
+	began := n.r.began(l)
+	longer = longer || n.r.h.Header.TTL > 0 && l.Grants[0].Until > began+n.r.h.Header.TTL
+	for _, f := range n.r.faults {
+		if fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
+			n.fault(f, !longer, nil)
+		}
+	}
+}
+
+// clientFaults adds the pauses and crashes of a client between two times.
+func (n *narrative) clientFaults(client string, from, to time.Duration, detail bool) {
+	for _, p := range n.r.pauses[client] {
+		if p.from < to && p.to > from {
+			n.paused(client, p, detail)
+		}
+	}
+	for _, i := range n.r.linesOf(client) {
+		op := &n.r.h.Ops[i]
+		if op.Time > to {
+			break
+		}
+		if op.F == history.FCrash && op.Time >= from {
+			point := ""
+			if op.Value != nil {
+				point = op.Value.Point
+			}
+			n.add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.v.Key, Word: "crashed", Ops: []int{op.Index},
+				Text: fmt.Sprintf("%s crashed%s, and released nothing", client, fault.AtPoint(point))})
+		}
+	}
+}
+
+// paused adds a client's pause and the fault that stopped the client.
+func (n *narrative) paused(client string, p pause, detail bool) {
+	name, by := "", ""
+	for _, f := range n.r.faultsWithin(p.from, p.to) {
+		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
+			name, by = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
+			if !detail {
+				n.faults[f.ID] = true
+			}
+			break
+		}
+	}
+	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.to, Ops: []int{p.line},
+		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.point), name)})
+	if p.ended {
+		n.add(Event{At: p.to, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.endLine}, Text: client + " went on"})
+	}
+}

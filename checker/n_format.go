@@ -1,0 +1,77 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/history/fault"
+)
+
+// at formats a time or a duration as reports do: in seconds with three decimals.
+func at(d time.Duration) string {
+	return fmt.Sprintf("%.3fs", d.Seconds())
+}
+
+// duration formats a duration with a unit after a space: 100 ms, 2 s.
+func duration(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+	case d >= time.Millisecond:
+		return strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64) + " ms"
+	}
+	return d.String()
+}
+
+// count formats a number with its noun, in the singular or plural.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// share formats a part of a total: "1 of 3 holds". nouns is a plural.
+func share(n, all int, nouns string) string {
+	return fmt.Sprintf("%d of %d %s", n, all, nouns)
+}
+
+// Enumerate joins names as in a sentence: "m1, m2 and m3", or "no one" if there are none.
+func Enumerate(names []string) string { return fault.Enumerate(names) }
+
+// other returns a client's name for a sentence that also names beside; it adds "again" if both are
+// the same.
+func other(client, beside string) string {
+	if client == beside {
+		return client + " again"
+	}
+	return client
+}
+
+// spaced returns a property's name with spaces: "mutual exclusion" for "mutual-exclusion".
+func spaced(name string) string { return strings.ReplaceAll(name, "-", " ") }
+
+// both names two clients; if they are the same, it says "two leases of" that client.
+func both(a, b string) string {
+	if a == b {
+		return "two leases of " + a
+	}
+	return a + " and " + b
+}
+
+func theyOrIt(masters []string) string {
+	if len(masters) > 1 {
+		return "they"
+	}
+	return "it"
+}
+
+// shortToken returns the first 8 characters of a token, enough to tell it from others.
+func shortToken(token string) string {
+	if r := []rune(token); len(r) > 8 {
+		return string(r[:8])
+	}
+	return token
+}

@@ -1,0 +1,211 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// cause is the reason why a master that had voted for one lease could vote for another.
+type cause struct {
+	name    string                 // masters whose causes have one name share its events
+	explain func(masters []string) // adds the events to the narrative
+}
+
+// group finds the cause of each master and calls explain once for all masters whose causes have one
+// name.
+func group(masters []string, of func(master string) cause) {
+	var order []cause
+	sharing := map[string][]string{}
+	for _, m := range masters {
+		c := of(m)
+		if c.explain == nil {
+			continue
+		}
+		if sharing[c.name] == nil {
+			order = append(order, c)
+		}
+		sharing[c.name] = append(sharing[c.name], m)
+	}
+	for _, c := range order {
+		c.explain(sharing[c.name])
+	}
+}
+
+// lostQuorum explains why lease b was granted while a was held, or a while b was held: two quorums
+// have a master in common, and each such master must have lost the key of one lease before it
+// voted for the other.
+func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
+	e := n.r.lookup()
+	if !e.voted(a) || !e.voted(b) {
+		return // the events of the grants already say that their votes were not recorded
+	}
+	second := map[string]history.Vote{} // by master: the answer yes to b
+	for i, g := range b.Grants {
+		switch {
+		case g.At != when:
+		case i == 0:
+			for _, v := range e.yes(b, history.CommandSet, b.Invoked, g.At, n.r.slack, n.r.quorum()) {
+				second[v.Master] = v
+			}
+		default:
+			for _, v := range e.yes(b, history.CommandExtend, b.Grants[i-1].At, g.At, n.r.slack, n.r.quorum()) {
+				second[v.Master] = v
+			}
+		}
+	}
+	type pair struct {
+		loser     *history.Lease
+		yes, next history.Vote
+	}
+	both := map[string]pair{}
+	var names []string
+	for v := range e.of(a) {
+		later, voted := second[v.Master]
+		if !voted || !keeps(v) || v.At > when && v.At-v.Took > when {
+			continue
+		}
+		_, known := both[v.Master]
+		switch {
+		case v.Index < later.Index: // the last yes to a before the yes to b
+			both[v.Master] = pair{a, v, later}
+		case !known: // the master stored b's key first
+			both[v.Master] = pair{b, later, v}
+		}
+		if !known {
+			names = append(names, v.Master)
+		}
+	}
+	names = set(names)
+	if len(names) == 0 {
+		var ms []string
+		for m := range second {
+			ms = append(ms, m)
+		}
+		n.note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", Enumerate(n.r.voters(a)), a.Process, Enumerate(set(ms)), other(b.Process, a.Process)))
+		return
+	}
+	group(names, func(m string) cause {
+		p := both[m]
+		return n.lostKey(m, p.loser, p.yes, p.next)
+	})
+}
+
+// lostKey finds why master m, after its yes to a lease, could say yes to the next SET or
+// extension of another token. If other clients' keys were stored in between, it explains each loss
+// in turn, and the narrative names these clients.
+func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) cause {
+	if between := n.between(m, a, yes, next); len(between) > 0 {
+		first := between[0]
+		c := n.lossBefore(m, a, yes, first)
+		explain := c.explain
+		c.name += " before " + first.Token
+		c.explain = func(ms []string) {
+			if explain != nil {
+				explain(ms)
+			}
+			aside := n.aside
+			n.aside = true
+			defer func() { n.aside = aside }()
+			for i, v := range between {
+				n.tenant(v)
+				after := next
+				switch {
+				case i+1 < len(between):
+					after = between[i+1]
+				case next.Token == "": // next is a snapshot, which need not show that this client lost the key
+					return
+				}
+				if x := n.lossBefore(m, n.leaseOfVote(v), v, after); x.explain != nil {
+					x.explain([]string{m})
+				}
+			}
+		}
+		return c
+	}
+	return n.lossBefore(m, a, yes, next)
+}
+
+// noLine is the index of an event that no line shows: it comes after all lines.
+const noLine = 1 << 30
+
+// maxBetween is the maximum number of clients with keys in between that a narrative names.
+const maxBetween = 3
+
+// between returns a master's yes answers to the SETs of other clients after one yes and before
+// the next: the first of them, and the last maxBetween-1.
+func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
+	var found []history.Vote
+	last := time.Duration(1 << 61)
+	if next.Index < noLine {
+		last = next.At + n.r.h.LongestDelay() // votes that arrived after last have lines after next's
+	}
+	for v := range n.r.commandLogs().yes[place{m, a.Key}].asked(yes.At, last) {
+		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && sent(v) >= yes.At {
+			found = append(found, v)
+		}
+	}
+	if len(found) > maxBetween {
+		found = append(found[:1:1], found[len(found)-maxBetween+1:]...)
+	}
+	return found
+}
+
+// leaseOfVote returns the lease that a vote belongs to, or, if the client was not granted one, a lease
+// that stands for the client's key on the master.
+func (n *narrative) leaseOfVote(v history.Vote) *history.Lease {
+	for _, l := range n.r.leases {
+		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
+			return l
+		}
+	}
+	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, LostIndex: -1, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
+}
+
+// tenant adds the request by which another client's key was stored in between.
+func (n *narrative) tenant(v history.Vote) {
+	if x := n.r.requestOf(v); x != nil {
+		n.request(x, true)
+	}
+}
+
+// lossBefore finds why a master that had stored a lease's key no longer stored it when it said
+// yes to next. It tries the causes from the most certain to the least certain.
+func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
+	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
+		n.releasedOwn, n.expired, n.shortened, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
+	} {
+		if c, ok := find(m, a, yes, next); ok {
+			return c
+		}
+	}
+	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), explain: func(ms []string) {
+		if n.r.law.kind != history.Mutex { // it may have said yes to both without losing anything
+			return
+		}
+		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", Enumerate(ms), a.Process,
+			theyOrIt(ms), at(yes.At), other(next.Client, a.Process), at(next.At))
+		if also := n.alsoReleased(m, a, yes, next); also != "" {
+			text += "; " + also
+		}
+		n.unexplained(Event{At: next.At, Masters: ms, Client: a.Process, Key: a.Key, Token: a.Token, Text: text})
+	}}
+}
+
+// lost adds that masters no longer stored a lease's key. says is what the text says of them after their names; empty: the
+// event has a text of another form.
+func (n *narrative) lost(masters []string, a *history.Lease, e Event, says string) {
+	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
+	if says != "" {
+		e.Text = Enumerate(masters) + " " + says
+	}
+	if e.Word == "" {
+		e.Word = "lost"
+	}
+	if len(e.Ops) > 0 {
+		n.addSaying(e, says)
+		return
+	}
+	n.addAtSaying(beforeLines, e, says)
+}

@@ -1,0 +1,200 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// lease adds a lease as its client knew it: the votes, the grant, and the last extension up to a
+// time. It adds the client's operations under the lease as details.
+func (n *narrative) lease(l *history.Lease, until time.Duration) {
+	r := n.r
+	for _, a := range r.granting(l) {
+		n.request(a, true)
+	}
+	g := l.Grants[0]
+	votes := r.votesFor(l)
+	voters := masters(votes)
+	e := Event{At: g.At, Kind: EventGranted, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: g.Until, Fence: l.Fence, Word: "granted", Ops: []int{g.Index}}
+	fence := ""
+	if l.Fence != 0 {
+		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
+	}
+	valid := "valid until " + at(g.Until)
+	if r.h.Header.Until == history.UntilReleased || g.Endless() {
+		valid = "valid until it is released"
+	}
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, r.what(l), fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+	if g.Until <= g.At {
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, r.what(l), fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+	}
+	n.addResting(e, votes)
+	n.shortTTL(l, g, history.CommandSet, 0)
+	n.extensions(l, until)
+	n.clientClock(l, until)
+	n.life(l)
+}
+
+// extensions adds the last extension of a lease up to a time, the one before it as a detail, and
+// the changes of its client's clock.
+func (n *narrative) extensions(l *history.Lease, until time.Duration) {
+	told := 0
+	for i := len(l.Grants) - 1; i > 0; i-- {
+		x := l.Grants[i]
+		if x.At > until {
+			continue
+		}
+		if x.Bent {
+			n.add(Event{At: x.At, Kind: EventBent, Client: l.Process, Key: l.Key, Token: l.Token, Until: x.Until, Word: "clock", Ops: []int{x.Index},
+				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, at(x.Until))})
+			continue
+		}
+		if told == 2 {
+			continue
+		}
+		before := l.Grants[i-1]
+		n.extension(l, before, x, told > 0)
+		if told == 0 {
+			n.shortTTL(l, x, history.CommandExtend, before.At)
+		}
+		told++
+	}
+}
+
+// extension adds an extension of a lease after the grant before, with its requests as details.
+func (n *narrative) extension(l *history.Lease, before, x history.Grant, detail bool) {
+	e := n.r.lookup()
+	votes := e.yes(l, history.CommandExtend, before.At, x.At, n.r.slack, n.r.quorum())
+	i := slices.IndexFunc(l.Grants, func(g history.Grant) bool { return g.Index == x.Index })
+	if b, known := n.r.backingOf(l, i); known && b.sharing == 1 { // an answer that the extension before it had does not count again
+		votes = slices.DeleteFunc(votes, func(v history.Vote) bool { return !slices.Contains(b.yes, v.Master) })
+	}
+	voters := masters(votes)
+	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
+		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), n.r.by(voters, e.votedOn(l, history.CommandExtend), x.Index))}, votes)
+	for _, a := range n.r.requests(l.Key, party{l.Process, l.Token}) {
+		if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
+			n.request(a, true)
+		}
+	}
+}
+
+// shortTTL adds a note if masters were asked to keep a key for a shorter time than the grant
+// promises.
+func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, since time.Duration) {
+	byTTL := map[time.Duration][]string{}
+	var ttls []time.Duration
+	var ops []int
+	for v := range n.r.lookup().of(l) {
+		if !v.Yes || v.Command != command || v.TTL <= 0 || v.At < since || sent(v) > g.At || v.At+v.TTL >= g.Until {
+			continue
+		}
+		if v.TTL >= n.r.h.Header.TTL {
+			continue // the TTL is right, and the grant promises too much
+		}
+		if byTTL[v.TTL] == nil {
+			ttls = append(ttls, v.TTL)
+		}
+		byTTL[v.TTL] = append(byTTL[v.TTL], v.Master)
+		ops = append(ops, v.Index)
+	}
+	for _, ttl := range ttls {
+		what := "SET"
+		if command == history.CommandExtend {
+			what = "extension"
+		}
+		n.note(g.At, fmt.Sprintf("the %s asked %s to keep the key for %s, not for the lock's TTL of %s: it expires before the lease ends at %s",
+			what, Enumerate(set(byTTL[ttl])), at(ttl), at(n.r.h.Header.TTL), at(g.Until)))
+	}
+}
+
+// life adds, as details, the operations of a client under a lease.
+func (n *narrative) life(l *history.Lease) {
+	who := l.Process
+	inside := n.v.Level != MutualExclusion.Level && n.v.Level != FencingMonotone.Level && l.EnterIndex >= 0
+	for i, hold := range l.Holds() {
+		if hold.Empty() || l.ReleaseIndex >= 0 && l.Released == hold.To {
+			continue
+		}
+		text := fmt.Sprintf("%s's lease ended", who)
+		if i == len(l.Holds())-1 && inside && l.Left > hold.To {
+			text += ", while it was in its critical section"
+		}
+		e := Event{At: hold.To, Kind: EventEnded, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "ended", Text: text}
+		if l.LostIndex >= 0 && l.Lost == hold.To {
+			e.Detail, e.Word, e.Ops = false, "lost", []int{l.LostIndex}
+			e.Text = fmt.Sprintf("%s's lock said that its lease was over", who)
+		}
+		n.addAt(beforeLines, e)
+	}
+	if l.ReleaseIndex >= 0 && n.r.h.Op(l.ReleaseIndex).F == history.FRelease {
+		text := fmt.Sprintf("%s released %s", who, l.Key)
+		if n.r.imported() {
+			text += ", " + n.r.by(nil, false, l.ReleaseIndex)
+		}
+		n.add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
+	}
+	began := n.r.began(l)
+	for _, a := range n.r.requests(l.Key, party{who, l.Token}) {
+		if a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= began {
+			n.request(a, true)
+		}
+	}
+	if inside {
+		n.add(Event{At: l.Entered, Kind: EventEntered, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "enter", Ops: []int{l.EnterIndex},
+			Text: fmt.Sprintf("%s entered its critical section on %s", who, l.Key)})
+		if l.LeaveIndex >= 0 {
+			n.add(Event{At: l.Left, Kind: EventLeft, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "leave", Ops: []int{l.LeaveIndex},
+				Text: fmt.Sprintf("%s left its critical section", who)})
+		}
+	}
+	n.storage(l)
+	n.clientFaults(who, l.Invoked, n.v.Until, true)
+}
+
+// by names the masters whose votes a grant rests on, or, in a history made from logs, the log
+// line of the grant.
+func (r *run) by(voters []string, recorded bool, index int) string {
+	if r.imported() {
+		return "according to " + r.h.Op(index).Value.Evidence
+	}
+	if r.seen != nil {
+		return "by keys of which the votes say nothing"
+	}
+	if !recorded {
+		return "by votes that were not recorded"
+	}
+	if len(voters) == 0 {
+		return "without a single vote"
+	}
+	s := "by the votes of " + Enumerate(voters)
+	if q := r.quorum(); q > 0 && len(voters) < q {
+		s += fmt.Sprintf(", fewer than the %d that a quorum needs", q)
+	}
+	return s
+}
+
+// extended adds an extension of a lease: the validity before it, when it was called, what
+// delayed it, and by whose votes it was granted.
+func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
+	r := n.r
+	n.lease(l, before.At)
+	if before.Until < grant.At {
+		n.addAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
+	}
+	if line, ok := r.called(grant.Index); ok {
+		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
+			Text: fmt.Sprintf("%s called extend", l.Process)})
+	}
+	for _, p := range r.pauses[l.Process] {
+		if p.from < grant.At && p.to > before.At {
+			n.paused(l.Process, p, false)
+		}
+	}
+	n.slow(l, before.At, grant.At)
+	n.extension(l, before, grant, false)
+	n.shortTTL(l, grant, history.CommandExtend, before.At)
+}

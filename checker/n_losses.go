@@ -1,0 +1,239 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history"
+	"lockpick/history/fault"
+)
+
+// within reports whether a release may have been executed after the master's yes to a lease and
+// before its yes to the next.
+func within(v, yes, next history.Vote) bool {
+	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
+}
+
+// mayDelete reports whether a release may have deleted the key of a vote: it released the same
+// lock, or another lock whose Redis key is the same.
+func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored == yes.Stored }
+
+// lastRelease returns the last release that a master executed between its yes to a lease and its
+// yes to the next, and for which is returns true.
+func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
+	for v := range n.r.replies(history.CommandRelease, m).asked(yes.At, next.At) {
+		if v.Yes && within(v, yes, next) && is(&v) {
+			last, found = v, true
+		}
+	}
+	return last, found
+}
+
+// by returns the latest time at which a master that said yes to a lease and then to next can have
+// lost the lease's key. It dates a loss whose time no event shows.
+func (n *narrative) by(yes, next history.Vote) time.Duration {
+	executed, _ := n.r.executed(yes)
+	return max(executed, sent(next))
+}
+
+// releasedOwn looks for a release of the lease's own token that the master executed, including
+// one that was sent earlier, for an earlier attempt with the same token.
+func (n *narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token == a.Token })
+	if !found {
+		return cause{}, false
+	}
+	return n.byRelease(v, a, yes, next, CauseReleased), true
+}
+
+// deleted looks for a release of another token, which should not have touched the key.
+func (n *narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token != a.Token })
+	if !found {
+		return cause{}, false
+	}
+	return n.byRelease(v, a, yes, next, CauseDeleted), true
+}
+
+// releasesOf returns the releases of a token on a master that may have deleted the key of a vote.
+func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote {
+	var found []history.Vote
+	vs := n.r.lookup().token(token)
+	for i := range vs.ids {
+		if k := vs.kind(i); k.Command == history.CommandRelease && k.Master == m && (k.Key == yes.Key || k.Stored == yes.Stored) {
+			found = append(found, vs.at(i))
+		}
+	}
+	return found
+}
+
+// unanswered looks for a release of the lease's own token that got no answer: the master may have
+// executed it at any later time.
+func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	for _, v := range slices.Backward(n.releasesOf(a.Token, m, yes)) {
+		if v.Unknown && sent(v) <= next.At {
+			return n.byRelease(v, a, yes, next, CauseUnanswered), true
+		}
+	}
+	return cause{}, false
+}
+
+// byRelease returns the cause that a release deleted a key, or may have deleted it.
+func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
+	delayed := sent(v) < yes.At
+	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), explain: func(ms []string) {
+		if x := n.r.requestOf(v); x != nil {
+			n.request(x, !delayed && why != CauseUnanswered)
+		}
+		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
+		e.At, _ = n.r.executed(v)
+		if e.At > next.At || why == CauseUnanswered { // the master executed it before next
+			e.At, e.Ops = n.by(yes, next), nil
+		}
+		whose, details := fmt.Sprintf("a release of %s's own token", a.Process), ""
+		switch {
+		case (why == CauseReleased || why == CauseUnanswered) && v.Client != "" && v.Client != a.Process:
+			whose += " by " + v.Client
+			details = ", which had the same token"
+		case why == CauseReleased || why == CauseUnanswered:
+		case v.Key != a.Key:
+			whose = fmt.Sprintf("a release of %s by %s", v.Key, v.Client)
+			details = ", whose key on the masters is the same"
+		default:
+			whose = "a release of another token by " + v.Client
+		}
+		if delayed {
+			details += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET", at(sent(v)), theyOrIt(ms))
+		}
+		if details != "" {
+			details += ","
+		}
+		says := fmt.Sprintf("executed %s%s and deleted the key", whose, details)
+		if why == CauseUnanswered {
+			says = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(sent(v)))
+		} else if e.Ops != nil {
+			for _, m := range ms {
+				for _, y := range n.releasesOf(v.Token, m, yes) {
+					if y.Key == v.Key && y.Yes && (sent(y)-sent(v)).Abs() <= atOnce && !slices.Contains(e.Ops, y.Index) {
+						e.Ops = append(e.Ops, y.Index)
+					}
+				}
+			}
+		}
+		n.lost(ms, a, e, says)
+	}}
+}
+
+// alsoReleased names the last release of another key that the master executed in between.
+func (n *narrative) alsoReleased(m string, a *history.Lease, yes, next history.Vote) string {
+	if v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return v.Key != a.Key }); found {
+		return fmt.Sprintf("meanwhile %s executed a release of %s by %s", m, v.Key, v.Client)
+	}
+	return ""
+}
+
+func (n *narrative) expired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	ttl := n.r.lifetime(yes)
+	if ttl <= 0 || sent(next) < yes.At+ttl {
+		return cause{}, false
+	}
+	return n.byExpiry(a, yes, next, ttl, CauseExpired), true
+}
+
+func (n *narrative) mayHaveExpired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	ttl := n.r.lifetime(yes)
+	if ttl <= 0 || next.At < sent(yes)+ttl {
+		return cause{}, false
+	}
+	return n.byExpiry(a, yes, next, ttl, CauseMayExpired), true
+}
+
+func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.Duration, why string) cause {
+	return cause{name: why + yes.Token, explain: func(ms []string) {
+		how := "expired"
+		if why == CauseMayExpired {
+			how = "may have expired"
+		}
+		end := min(yes.At+ttl, max(sent(next), sent(yes)+ttl))
+		n.lost(ms, a, Event{At: end, Cause: why, Word: "expired", Text: fmt.Sprintf("the key of %s %s on %s: the last yes to it came by %s, and its TTL was %s",
+			a.Process, how, Enumerate(ms), at(yes.At), at(ttl))}, "")
+	}}
+}
+
+// restarted looks for a restart of the master before next after which no record shows that it
+// still stored the key.
+func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	executed, _ := n.r.executed(next)
+	return n.restartedBetween(m, a, sent(yes), executed)
+}
+
+// restartedMeanwhile looks for a restart after next was sent and before it was answered. The
+// request may have reached the master only after it was up again: a link held it, or the client
+// had to reconnect.
+func (n *narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	executed, _ := n.r.executed(next)
+	if !slices.ContainsFunc(n.r.statesOf(m, executed, next.At), func(s state) bool { return s.is == "up" }) {
+		return cause{}, false
+	}
+	return n.restartedBetween(m, a, sent(yes), next.At)
+}
+
+// disturbed looks for faults of a master's clock or memory, which can expire or evict a key
+// without a restart.
+func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	from, to := sent(yes), next.At
+	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
+		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
+			continue
+		}
+		kind := fault.Of(f.Name)
+		clock := kind.Clock == fault.MasterClock
+		if !clock && !kind.Evicts {
+			continue
+		}
+		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
+			n.fault(f, false, ms)
+			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID}
+			says := fmt.Sprintf("no longer stored the key of %s: a full master may evict a key", a.Process)
+			if clock {
+				e.Cause, says = CauseClock, fmt.Sprintf("no longer stored the key of %s: by the master's clock, its TTL was over", a.Process)
+				switch jump := f.Params["clock"]; {
+				case strings.HasPrefix(jump, "+") && f.From > from:
+					e.At, e.Ops = f.From, []int{f.Index}
+				case strings.HasPrefix(jump, "-") && f.Healed && f.To < to:
+					e.At, e.Ops = f.To, []int{f.HealIndex} // the clock was set forward to the right time
+				}
+			}
+			n.lost(ms, a, e, says)
+		}}, true
+	}
+	return cause{}, false
+}
+
+// shortened looks for an extension by another client that changed the key's expiry: a wrong lock
+// may extend a key without comparing its token first.
+func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	var by history.Vote
+	for v := range n.r.replies(history.CommandExtend, m).asked(yes.At, next.At) {
+		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) {
+			by = v
+		}
+	}
+	if by.Master == "" {
+		return cause{}, false
+	}
+	end := by.At + n.r.lifetime(by)
+	if next.At < sent(by)+n.r.lifetime(by) {
+		return cause{}, false
+	}
+	return cause{name: "shortened by " + by.Token, explain: func(ms []string) {
+		n.lost(ms, a, Event{At: min(end, max(sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)}, "")
+	}}, true
+}
+
+func (n *narrative) shortenedText(ms []string, a *history.Lease, by history.Vote) string {
+	return fmt.Sprintf("the key of %s expired on %s: by %s %s had extended it for %s, although it was not its own",
+		a.Process, Enumerate(ms), at(by.At), other(by.Client, a.Process), at(n.r.lifetime(by).Round(time.Millisecond)))
+}

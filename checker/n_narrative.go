@@ -1,0 +1,248 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// narrative collects the events of one violation. Events may be added in any order and more
+// than once.
+type narrative struct {
+	r      *run
+	v      *Violation
+	from   time.Duration // details before this time are left out
+	events []placed
+	faults map[int]bool // the faults that are part of the reason
+	aside  bool         // put marks every event as a detail
+}
+
+// placed is an event with its position among the events of one time.
+type placed struct {
+	Event
+	order int    // twice the index of the event's line; one less than that puts it before the line
+	ask   *asked // the request, for EventAsked and EventAnswered
+	rests []int  // the lines of the votes on which a grant or an extension rests
+	says  string // what the text says of the masters with which it begins, if the event joins with its like
+}
+
+func (r *run) narrate(v *Violation) *narrative {
+	return &narrative{r: r, v: v, from: v.At, faults: map[int]bool{}}
+}
+
+// Among events of one time, causes precede effects. An event that a line of the history shows has
+// the line's position; addAt puts other events before or after all lines of their time.
+const (
+	beforeLines = iota - 1 // for events caused by the passing of time
+	afterLines             // for a command that was sent: its cause came before it
+)
+
+// add adds an event that lines of the history show, at the position of the first line.
+func (n *narrative) add(e Event) { n.addSaying(e, "") }
+
+// addSaying adds an event that lines of the history show, and that joins with others that say the same of masters.
+func (n *narrative) addSaying(e Event, says string) {
+	n.put(placed{Event: e, order: 2 * e.Ops[0], says: says})
+}
+
+// addResting adds a grant or an extension, and the requests that got the votes on which it rests, as details:
+// who is named as a voter has said yes in the narrative.
+func (n *narrative) addResting(e Event, votes []history.Vote) {
+	latest := map[string]history.Vote{}
+	for _, v := range votes {
+		if x, known := latest[v.Master]; !known || byAnswer(x, v) < 0 {
+			latest[v.Master] = v
+		}
+	}
+	p := placed{Event: e, order: 2 * e.Ops[0]}
+	for _, m := range e.Yes {
+		p.rests = append(p.rests, latest[m].Index)
+		n.request(n.r.requestOf(latest[m]), true)
+	}
+	n.put(p)
+}
+
+// addAt adds an event that no line shows, before or after the lines of its time.
+func (n *narrative) addAt(where int, e Event) { n.addAtSaying(where, e, "") }
+
+func (n *narrative) addAtSaying(where int, e Event, says string) {
+	i := n.r.h.Before(e.At)
+	if where == afterLines {
+		i = n.r.h.Before(e.At + 1)
+	}
+	n.put(placed{Event: e, order: 2*i - 1, says: says})
+}
+
+// once lists the kinds of events that happen at most once at one time to one lease.
+var once = []EventKind{EventEnded, EventReleased, EventEntered, EventLeft, EventCrashed, EventPaused, EventResumed}
+
+// put adds an event. If the narrative already has the event, put merges the two.
+func (n *narrative) put(e placed) {
+	e.Detail = e.Detail || n.aside
+	for i := range n.events {
+		x := &n.events[i]
+		switch {
+		case x.At != e.At || x.Kind != e.Kind:
+		case e.Kind == EventFault && x.Fault == e.Fault:
+			x.Detail = x.Detail && e.Detail
+			x.Masters = set(slices.Concat(x.Masters, e.Masters))
+			for _, f := range n.r.faults {
+				if f.ID == e.Fault {
+					x.Text = n.r.struck(f, x.Masters)
+				}
+			}
+			return
+		case e.Kind == EventUp && slices.Equal(x.Masters, e.Masters):
+			if x.Detail && !e.Detail {
+				*x = e
+			}
+			return
+		case x.Client == e.Client && x.Token == e.Token && slices.Contains(once, e.Kind):
+			x.Detail = x.Detail && e.Detail
+			if len(e.Text) > len(x.Text) { // the longer text has more facts
+				x.Text = e.Text
+			}
+			return
+		case x.Text == e.Text:
+			x.Detail = x.Detail && e.Detail
+			return
+		}
+	}
+	n.events = append(n.events, e)
+}
+
+// note adds a conclusion from events up to a time.
+func (n *narrative) note(at time.Duration, text string) {
+	n.addAt(afterLines, Event{At: at, Kind: EventNote, Text: text})
+}
+
+// unexplained adds a step that no recorded event explains.
+func (n *narrative) unexplained(e Event) {
+	e.Kind, e.Word = EventUnexplained, "why?"
+	n.addAt(beforeLines, e)
+}
+
+// violated ends the narrative and stores it in the violation. text describes the violation; the property is added.
+func (n *narrative) violated(text string) {
+	text += ": this violates " + n.v.Level + ", " + TitleOf(n.v.Property)
+	n.causesFirst()
+	n.explainLosses()
+	n.silentFaults()
+	n.sort()
+	n.trim()
+	n.join()
+	n.v.Events = make([]Event, 0, len(n.events)+1)
+	for i := range n.events {
+		n.v.Events = append(n.v.Events, n.events[i].Event)
+	}
+	n.v.Events = append(n.v.Events, Event{At: n.v.At, Kind: EventViolated, Text: text, Key: n.v.Key, Until: n.v.Until, Ops: n.v.Ops})
+	for id := range n.faults {
+		if !slices.Contains(n.v.Faults, id) {
+			n.v.Faults = append(n.v.Faults, id)
+		}
+	}
+	slices.Sort(n.v.Faults)
+	n.v.Reason = n.v.Steps()
+}
+
+// sort puts the events in order.
+func (n *narrative) sort() {
+	slices.SortStableFunc(n.events, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order), cmp.Compare(rank(&a), rank(&b)))
+	})
+}
+
+// causesFirst puts the answers that a client received before the client's grant or refusal at the
+// same time, and a fault of a client's clock before its effect on a lease: a recorder may learn of
+// an answer after the lock did, and of a fault after it took effect.
+func (n *narrative) causesFirst() {
+	for _, g := range n.events {
+		if g.Kind == EventBent { // a fault is recorded once it is installed, after its first effects
+			for i := range n.events {
+				if e := &n.events[i]; e.Kind == EventFault && e.At == g.At && e.order > g.order {
+					e.order = g.order - 1
+				}
+			}
+		}
+		if g.Kind != EventGranted && g.Kind != EventExtended && g.Kind != EventRefused {
+			continue
+		}
+		for i := range n.events {
+			e := &n.events[i]
+			if e.Kind == EventAnswered && e.At == g.At && e.Client == g.Client && (g.Token == "" || e.Token == g.Token) && e.order > g.order {
+				e.order = g.order - 1
+			}
+		}
+	}
+}
+
+// rank orders events of one time and position.
+func rank(e *placed) int {
+	switch e.Kind {
+	case EventFault, EventDown:
+		return 0
+	case EventLost, EventUnexplained:
+		return 1
+	case EventAsked:
+		return 3
+	}
+	return 2
+}
+
+// trim removes the details before the first event that explains the violation, and after the
+// violation, except the votes on which other events rest.
+func (n *narrative) trim() {
+	last, ended := 0, false
+	for _, i := range n.v.Ops {
+		last = max(last, 2*i)
+	}
+	byLoss := map[int]bool{} // lines of the answers that show a loss
+	for _, e := range n.events {
+		if e.Kind == EventLost {
+			for _, i := range e.Ops {
+				byLoss[i] = true
+			}
+		}
+	}
+	rests := map[int]bool{}
+	trimmed := map[int]bool{} // positions of events
+	for i, e := range n.events {
+		if trimmed[i] = n.trims(&e, last, &ended); !trimmed[i] {
+			for _, line := range e.rests {
+				rests[line] = true
+			}
+		}
+	}
+	var kept []placed
+	for i, e := range n.events {
+		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
+			continue // the event of the loss already says so
+		}
+		if !trimmed[i] || slices.ContainsFunc(e.Ops, func(line int) bool { return rests[line] }) {
+			kept = append(kept, e)
+		}
+	}
+	n.events = kept
+}
+
+// trims reports whether an event is a detail out of the time of the narrative. last is the order of
+// the violation's last line, and ended whether the event with which the violation ends was found.
+func (n *narrative) trims(e *placed, last int, ended *bool) bool {
+	if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
+		return false
+	}
+	switch {
+	case e.At < n.from || e.At > n.v.Until:
+		return true
+	case e.At < n.v.Until || e.AtStorage():
+		return false
+	case n.v.At == n.v.Until:
+		return e.order > last
+	case slices.Contains(once, e.Kind) && !*ended: // the violation ends with it
+		*ended = true
+		return false
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// outlived adds why a client acted on a lease that was over: the grant, the end of the lease, and
+// the pause, the pending call or the stall of the machine that kept the client from noticing it.
+func (n *narrative) outlived(l *history.Lease, to time.Duration) {
+	r := n.r
+	n.lease(l, min(to, n.v.Until))
+	over := endBefore(l, to)
+	why := false
+	for _, p := range r.pauses[l.Process] {
+		if p.from < to && p.to > over && p.to > l.Invoked {
+			why = true
+			n.paused(l.Process, p, false)
+		}
+	}
+	n.over(l, over)
+	why = n.blocked(l, over, to) || why
+	if !why { // a stall matters only if no pause and no pending call delayed the client
+		for i := range r.h.Ops {
+			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
+				why = true
+				n.add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{op.Index}, Word: "stalled",
+					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", at(op.Value.Took))})
+			}
+		}
+	}
+	n.clientClock(l, to)
+	if !why && r.h.Header.Driver != "" && r.h.Header.Driver != history.Imported && to-over > max(r.h.Header.TTL/20, r.slack) {
+		// Lockpick recorded this history of its own clients: they leave as soon as their lock says
+		// that the lease is over, and everything that stops them is recorded.
+		why = true
+		n.addAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Cause: CauseUntold, Word: "untold",
+			Text: fmt.Sprintf("nothing had stopped %s, who still acted on its lease at %s: its lock had not told it that the lease was over", l.Process, at(to))})
+	}
+	if !why && to > over {
+		n.addAt(beforeLines, Event{At: to, Kind: EventUnexplained, Client: l.Process, Word: "why?",
+			Text: fmt.Sprintf("no recorded pause, stall or call explains why %s still acted on its lease at %s", l.Process, at(to))})
+	}
+}
+
+// over adds the end of a lease.
+func (n *narrative) over(l *history.Lease, end time.Duration) {
+	if l.ReleaseIndex >= 0 && l.Released == end {
+		op := n.r.h.Op(l.ReleaseIndex)
+		if op.F == history.FRelease {
+			n.add(Event{At: end, Kind: EventReleased, Client: l.Process, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: fmt.Sprintf("%s released %s", l.Process, l.Key)})
+		}
+		return
+	}
+	n.addAt(beforeLines, Event{At: end, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
+}
+
+// blocked adds the calls that were running when a client's lease ended and that returned after
+// that: the client could not act meanwhile. It also adds a partition that kept the call's
+// commands from the masters.
+func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
+	found := false
+	for _, i := range n.r.linesOf(l.Process) {
+		op := &n.r.h.Ops[i]
+		if op.Time > over {
+			break
+		}
+		if op.Type != history.Invoke || op.F != history.FExtend && op.F != history.FWrite && op.F != history.FRead {
+			continue
+		}
+		end, line := n.r.returned(op)
+		if end <= over {
+			continue
+		}
+		found = true
+		n.add(Event{At: op.Time, Kind: EventCalled, Client: l.Process, Key: op.Key, Token: l.Token, Command: op.F, Until: end, Word: op.F, Ops: []int{op.Index},
+			Text: fmt.Sprintf("%s called %s and waited for it", l.Process, op.F)})
+		text := fmt.Sprintf("the call of %s returned", op.F)
+		if line < 0 {
+			text = fmt.Sprintf("the call of %s had not returned when the history ended", op.F)
+		} else if n.r.h.Op(line).Type != history.OK {
+			text = fmt.Sprintf("the call of %s failed", op.F)
+			if e := n.r.h.Op(line).Error; e != "" {
+				text += ": " + e
+			}
+		}
+		e := Event{At: end, Kind: EventNote, Client: l.Process, Text: fmt.Sprintf("at %s %s", at(end), text)}
+		if line >= 0 {
+			e.Kind, e.Command, e.Ops, e.Text, e.Word = EventRefused, op.F, []int{line}, text, "returns"
+			n.add(e)
+		} else {
+			n.addAt(beforeLines, e)
+		}
+		n.cutOff(l, op.Time, end)
+	}
+	return found
+}

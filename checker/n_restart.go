@@ -1,0 +1,88 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+	"lockpick/history/fault"
+)
+
+func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
+	back := func(after time.Duration) (state, bool) {
+		for _, s := range n.r.statesOf(m, after, to) {
+			if s.is == "up" {
+				return s, true
+			}
+		}
+		return state{}, false
+	}
+	survived := func(s state, seen bool) bool {
+		return seen && s.keys != nil && a.Token != "" && s.keys[a.Key] == a.Token
+	}
+	what := "key"
+	if a.Token == "" {
+		what = "counter"
+	}
+	// gone adds that masters no longer stored the key when they were up again.
+	gone := func(ms []string, after time.Duration) {
+		for _, m := range ms {
+			for _, s := range n.r.statesOf(m, after, to) {
+				if s.is == "up" {
+					n.up(m, s, false)
+					ms = slices.DeleteFunc(slices.Clone(ms), func(x string) bool { return x == m })
+					break
+				}
+			}
+		}
+		if len(ms) > 0 {
+			n.lost(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
+		}
+	}
+	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
+		if !ends(f.Name) || !f.Installed || !slices.Contains(f.Masters, m) {
+			continue
+		}
+		struck, _ := n.r.strike(f, m)
+		if struck <= from || struck >= to {
+			continue
+		}
+		up, seen := back(struck)
+		if survived(up, seen) {
+			continue
+		}
+		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
+			n.fault(f, false, ms)
+			gone(ms, struck)
+		}}, true
+	}
+	for _, s := range slices.Backward(n.r.statesOf(m, from, to)) {
+		if s.is != "down" {
+			continue
+		}
+		up, seen := back(s.at)
+		if !seen || survived(up, seen) {
+			continue
+		}
+		return cause{name: "down " + at(s.at), explain: func(ms []string) {
+			n.add(Event{At: s.at, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.line},
+				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", Enumerate(ms), fault.Persistence(n.r.h.Header.Persistence))})
+			gone(ms, s.at)
+		}}, true
+	}
+	return cause{}, false
+}
+
+// countersLost adds the restarts, between two grants, of masters that had voted for the earlier
+// lease, since a restart may lose the counter. It reports whether there were any.
+func (n *narrative) countersLost(a, b *history.Lease) bool {
+	found := false
+	counter := &history.Lease{Key: a.Key, Process: a.Process}
+	group(n.r.voters(a), func(m string) cause {
+		c, ok := n.restartedBetween(m, counter, a.Invoked, b.Acquired())
+		found = found || ok
+		return c
+	})
+	return found
+}

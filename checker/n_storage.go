@@ -1,0 +1,70 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// storage adds what the storage did with the writes under a lease, as details. Where two clients rely on the lock at
+// once, the first write that comes late is what that leads to, and part of the reason.
+func (n *narrative) storage(l *history.Lease) {
+	switch n.v.Level {
+	case NoStaleWrite.Level, FencedWrites.Level, NoLostUpdate.Level: // they tell the writes that matter
+		return
+	}
+	shared := n.v.Property == MutualExclusion.Name || n.v.Property == BeliefExclusion.Name
+	first := time.Duration(-1) // of the late writes
+	for _, w := range n.r.storedUnder(l) {
+		late := shared && w.late() && w.op.Time >= n.v.At && (first < 0 || w.op.Time == first)
+		if late {
+			first = w.op.Time
+		}
+		n.stored(w, l.Process, !late)
+	}
+}
+
+// stored adds that the storage applied or refused a write, and when its client sent the write.
+func (n *narrative) stored(w storedWrite, client string, detail bool) {
+	apply, value := w.op, w.op.Value
+	if sent, i, ok := n.r.sent(apply); ok && sent < apply.Time {
+		n.add(Event{At: sent, Kind: EventSent, Detail: detail, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Word: "write", Ops: []int{i},
+			Text: fmt.Sprintf("%s sent its write of %d", client, value.Value)})
+	}
+	storage := "the storage"
+	switch {
+	case value.Fenced:
+		storage += " with a fence"
+	case value.Fence != 0:
+		storage += " without a fence"
+	}
+	e := Event{At: apply.Time, Kind: EventApplied, Detail: detail, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Ops: []int{apply.Index}, Word: "applied",
+		Text: fmt.Sprintf("%s applied %s's write of %d", storage, client, value.Value)}
+	if value.Fenced {
+		e.Fence = value.Fence
+	}
+	switch {
+	case apply.Type == history.Fail:
+		e.Kind, e.Word, e.Text = EventRejected, "refused", fmt.Sprintf("%s refused %s's write of %d", storage, client, value.Value)
+		if !value.Fenced {
+			e.Text += ": it carries another's token"
+			break
+		}
+		e.Word = fmt.Sprintf("%d < %d", value.Fence, w.highest)
+		e.Text += ": token " + e.Word
+	case w.stale:
+		e.Text += ", after a write of a later lease"
+	case value.Fenced:
+		e.Text += fmt.Sprintf(" with the fencing token %d", value.Fence)
+	}
+	n.add(e)
+}
+
+// marked adds when the token of a write was stored in the storage.
+func (n *narrative) marked(write *history.Op, client string) {
+	if m := n.r.marked(write); m != nil {
+		n.add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
+			Text: fmt.Sprintf("%s put its token into the storage", client)})
+	}
+}

@@ -1,0 +1,8 @@
+package checker
+
+import "lockpick/history"
+
+// noCrash judges one part of AV: no call of the lock panics.
+func (r *run) noCrash() *judgement {
+	return r.callsThat(history.FPanicked, "panicked", "none of %s panicked")
+}

@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+	"lockpick/history/fault"
+)
+
+// progress judges one part of AV: while there is no fault and nobody holds the lock, some waiting
+// client is soon granted it. Clients that split the votes again and again violate it. The time
+// shortly after a fault, a pause, a crash or a missing answer does not count: earlier keys may
+// still be stored for a TTL.
+func (r *run) progress() *judgement {
+	ttl := r.h.Header.TTL
+	after := ttl + ttl/10 + time.Second
+	var but []history.Span
+	for _, f := range r.faults {
+		if f.Installed {
+			to := f.To + after
+			if fault.Of(f.Name).Clock == fault.MasterClock {
+				to = r.end + 1 // the changed expiries of the keys last
+			}
+			but = append(but, history.Span{From: f.Began, To: to})
+		}
+	}
+	for _, s := range r.stalls().spans {
+		but = append(but, history.Span{From: s.From, To: s.To + after})
+	}
+	for _, all := range r.pauses {
+		for _, p := range all {
+			but = append(but, history.Span{From: p.from, To: p.to + after})
+		}
+	}
+	for _, l := range r.leases { // its keys are released late or expire
+		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.h.Op(l.ReleaseIndex).F == history.FCrash {
+			but = append(but, history.Span{From: l.Until(), To: l.Until() + after})
+		}
+	}
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.F == history.FCrash || op.F == history.FRelease && (op.Type == history.Info || op.Type == history.Fail) || op.F == history.FVote && op.Type == history.Info {
+			but = append(but, history.Span{From: op.Time, To: op.Time + after})
+		}
+	}
+	var silent []history.Span
+	for i := range r.h.Len() {
+		if id := int32(i); r.h.Kind(id).Unknown || r.h.Kind(id).Error != "" {
+			t := r.h.Recorded(id)
+			if n := len(silent); n > 0 && t <= silent[n-1].To {
+				silent[n-1].To = t + after
+				continue
+			}
+			silent = append(silent, history.Span{From: t, To: t + after})
+		}
+	}
+	but = append(but, silent...)
+	waits := r.waits(union(but, 0))
+	judged := 0
+	for _, d := range waits {
+		if d.granted != nil && r.counts(d.to) {
+			judged++
+		}
+	}
+	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", (*narrative).divided)
+}
+
+// progressPatience returns how long it may take without any fault if nobody holds the lock: the
+// only delay is a split vote, which a random backoff soon ends.
+func progressPatience(clients int) time.Duration {
+	return 2*time.Second + time.Duration(clients)*200*time.Millisecond
+}
+
+// splits counts the attempts within a wait, and the attempts that got both yes and no votes.
+func (r *run) splits(d starvation) (tried, split int) {
+	type votes struct{ yes, no bool }
+	byParty := map[party]votes{}
+	for v := range r.lookup().between(d.from, d.to) {
+		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown || v.Error != "" {
+			continue
+		}
+		x := byParty[party{v.Client, v.Token}]
+		x.yes, x.no = x.yes || v.Yes, x.no || !v.Yes
+		byParty[party{v.Client, v.Token}] = x
+	}
+	for _, x := range byParty {
+		tried++
+		if x.yes && x.no {
+			split++
+		}
+	}
+	return tried, split
+}
+
+// divided adds how many attempts within a wait split the masters' votes.
+func (n *narrative) divided(d starvation) {
+	if tried, split := n.r.splits(d); tried > 0 {
+		n.note(d.to, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split))
+	}
+}

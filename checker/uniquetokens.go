@@ -1,0 +1,62 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions
+// share a token, each client can release or extend the key of the other, so sharing alone is a
+// violation. Every other property distinguishes acquisitions by their grants.
+func (r *run) uniqueTokens() *judgement {
+	if len(r.leases) == 0 {
+		return nil
+	}
+	type name struct{ key, token string }
+	first := map[name]*history.Lease{}
+	var granted []time.Duration
+	var found []Violation
+	byGrant := map[int][2]*history.Lease{}
+	for _, l := range r.leases {
+		if r.counts(l.Acquired()) {
+			granted = append(granted, l.Acquired())
+		}
+		before := first[name{l.Key, l.Token}]
+		if before == nil {
+			first[name{l.Key, l.Token}] = l
+			continue
+		}
+		if !r.counts(l.Acquired()) {
+			continue
+		}
+		byGrant[l.Grants[0].Index] = [2]*history.Lease{before, l}
+		found = append(found, Violation{Key: l.Key, At: l.Acquired(), Until: l.Acquired(), Ops: []int{before.Grants[0].Index, l.Grants[0].Index},
+			Tokens: []string{l.Token}, Clients: []string{before.Process, l.Process}})
+	}
+	return &judgement{
+		tally: tally{checked: len(granted)}, violations: found,
+		evidence: r.need("acquisitions", granted, moreWork),
+		explain: func(v *Violation) {
+			pair := byGrant[v.Ops[1]]
+			r.explainReuse(v, pair[0], pair[1])
+		},
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(t.found, t.checked, "acquisitions"), at(first.At), first.Key)
+		},
+		holds: func(t tally) string {
+			return fmt.Sprintf("the tokens of %s were all different", count(t.checked, "acquisition", "acquisitions"))
+		},
+	}
+}
+
+// explainReuse explains that two acquisitions have one token.
+func (r *run) explainReuse(v *Violation, a, b *history.Lease) {
+	v.Summary = fmt.Sprintf("%s was granted %s at %s with the token %s, which %s had been granted at %s",
+		b.Process, v.Key, at(v.At), v.Tokens[0], other(a.Process, b.Process), at(a.Acquired()))
+	n := r.narrate(v)
+	n.lease(a, 0)
+	n.lease(b, 0)
+	n.violated(fmt.Sprintf("both acquisitions had the token %s", v.Tokens[0]))
+}

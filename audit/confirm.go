@@ -8,7 +8,6 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/checker"
 	"lockpick/search"
 )
 
@@ -77,7 +76,7 @@ func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) error {
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		if f.Outcome != Broken || f.Run == "" || checker.Contentions[f.Property] != nil {
+		if f.Outcome != Broken || f.Run == "" || onlyClaims(f.Property) {
 			continue
 		}
 		if f.Replayed == nil {

@@ -127,7 +127,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		kinds[f.ID] = f.Name
 	}
 	add := func(v *checker.Result) {
-		if levelOf(v.Name) == checker.NoLostUpdate.Level || v.Name == checker.GhostKeys.Name {
+		if p, _ := checker.Named(v.Name); p.NotOfLock {
 			return
 		}
 		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
@@ -153,7 +153,8 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		add(&r.Verdicts[i])
 	}
 	for _, name := range s.of.extra() {
-		v := checker.Contentions[name](h)
+		p, _ := checker.Named(name)
+		v := p.JudgeClaim(h)
 		add(&v)
 	}
 	return t, nil
@@ -202,7 +203,7 @@ func (s *series) decideWhereToStop() {
 					proofs[j.property] = p
 				}
 				p.Add(j.evidence)
-				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || leading[name].Name == j.property) {
+				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || leads(j.property)) {
 					at = i
 				}
 			}

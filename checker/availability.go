@@ -5,6 +5,16 @@ import (
 	"time"
 )
 
+var Availability = Property{
+	Name: "availability", Level: "AV",
+	Says:  "once faults have healed, every acquire succeeds within a bound",
+	Leads: true,
+	rules: &rules{
+		judge: (*run).availability,
+		gaps:  []gap{notHealed},
+	},
+}
+
 // availability judges AV: each acquire that was called after the faults had
 // healed was granted within the bound. These acquires wait for the lock, so an
 // acquire that fails, is late or never returns is a violation.
@@ -44,7 +54,7 @@ func (r *run) availability() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
 		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.h.Header.Clients), moreWork),
-		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
+		explain:  func(n *narrative) { r.explainRefused(n, byCall[n.v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
 				share(t.found, t.checked, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key, at(first.Until-first.At))
@@ -66,7 +76,8 @@ func (r *run) availability() *judgement {
 }
 
 // explainRefused explains that an acquire was not granted in time after the faults had healed.
-func (r *run) explainRefused(v *Violation, a attempt) {
+func (r *run) explainRefused(n *narrative, a attempt) {
+	v := n.v
 	took := at(a.ended - a.invoked)
 	switch {
 	case a.ok:
@@ -79,7 +90,6 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 			v.Summary += ": " + a.err
 		}
 	}
-	n := r.narrate(v)
 	n.stuck([]string{a.client}, a.invoked, a.ended, []attempt{a})
 	h := r.healed()
 	n.allHealed(h)

@@ -62,6 +62,7 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
+	run.second = second
 	unseen := unseen(h)
 	if unseen != "" { // the lock is of another kind than the votes describe
 		run.h, run.seen = h.WithoutVotes(), h
@@ -71,17 +72,11 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
-		if p.Votes && unseen != "" || Untested(p, run.law.kind) != "" {
+		if p.Votes && unseen != "" || p.ExemptsKind(run.law.kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
 			continue
 		}
-		var j *judgement
-		if p == MutualExclusion {
-			j = run.mutualExclusion(second(h.Ops))
-			rep.Disagreement = j.contradiction
-		} else {
-			j = judges[p](run)
-		}
-		if j != nil {
+		if j := p.rules.judge(run); j != nil {
+			rep.Disagreement += j.contradiction
 			rep.Results = append(rep.Results, run.conclude(p, j))
 		}
 	}

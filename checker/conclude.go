@@ -15,7 +15,7 @@ import (
 type judgement struct {
 	tally
 	violations []Violation      // in any order
-	explain    func(*Violation) // completes a violation of the result
+	explain    func(*narrative) // explains a violation of the result
 	evidence   []Evidence       // the evidence that the property needs, and how much of it the run had
 	late       bool             // a violation is proven only at its end, not when it begins
 
@@ -61,7 +61,7 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	case j.contradiction != "":
 		res.Verdict, res.Why = Unknown, j.contradiction
 	case len(certain) > 0:
-		res.violate(p, certain, j.explain)
+		r.violate(&res, certain, j.explain)
 		res.Count = t.found
 		res.Why = j.violated(t, &res.Violations[0]) + j.note()
 	case len(j.violations) > 0:
@@ -96,17 +96,18 @@ func (j *judgement) note() string {
 }
 
 // violate stores violations, which are in order of time, in a result and explains them.
-func (res *Result) violate(p Property, found []Violation, explain func(*Violation)) {
+func (r *run) violate(res *Result, found []Violation, explain func(*narrative)) {
+	tell := func(v *Violation) {
+		v.Property, v.Level = res.Name, res.Level
+		explain(r.narrate(v, res.scope()))
+	}
 	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
 	res.take(found)
 	for i := range res.Violations {
-		v := &res.Violations[i]
-		v.Property, v.Level = p.Name, p.Level
-		explain(v)
+		tell(&res.Violations[i])
 	}
 	for i, v := range found[len(res.Violations):min(len(found), len(res.Violations)+MaxCaused)] {
-		v.Property, v.Level = p.Name, p.Level
-		explain(&v)
+		tell(&v)
 		res.Others[i].Cause, res.Others[i].Faults = v.Cause(), v.Faults
 	}
 }

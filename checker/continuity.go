@@ -18,6 +18,18 @@ type revival struct {
 	missed        map[string]*history.Op  // by master: the snapshot that did not list the key
 }
 
+var Continuity = Property{
+	Name: "continuity", Level: "EXT",
+	Says:  "an extension revives no key that was gone",
+	Help:  "--extend 1",
+	Votes: true, Needs: Extensions,
+	rules: &rules{
+		judge:  (*run).continuity,
+		gaps:   []gap{noExtension, noExtensionByVotes},
+		exempt: []exemption{extensionVotesUnknown},
+	},
+}
+
 // continuity judges EXT: the lease that an extension prolongs has never been lost. A master that
 // said yes to the extension has created the key anew if, since the grant before, it said yes to
 // the SET of another token, or said yes to no command for longer than the TTL. If the other
@@ -54,7 +66,7 @@ func (r *run) continuity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(v *Violation) { r.explainRevival(v, byGrant[v.Ops[1]]) },
+		explain:  func(n *narrative) { r.explainRevival(n, byGrant[n.v.Ops[1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(t.found, t.checked, "extensions"), at(first.At), first.Key)
 		},
@@ -121,10 +133,10 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 }
 
 // explainRevival explains that an extension revived a key that had been gone.
-func (r *run) explainRevival(v *Violation, x revival) {
+func (r *run) explainRevival(n *narrative, x revival) {
+	v := n.v
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s's lease on %s was extended at %s though its key was gone from a quorum's masters meanwhile", l.Process, v.Key, at(v.At))
-	n := r.narrate(v)
 	n.extended(l, x.before, x.grant)
 	var gone []string
 	group(r.masterNames(), func(m string) cause {

@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+var DeadlockFree = Property{
+	Name: "deadlock-freedom", Level: "DF",
+	Says:  "once faults have healed, every key can be acquired again",
+	Leads: true,
+	rules: &rules{
+		judge: (*run).deadlockFree,
+		gaps:  []gap{notHealed},
+	},
+}
+
 // deadlockFree judges DF: each key of the history is granted within the bound
 // after the faults have healed. Like availability, and unlike the properties of safety,
 // it is about acquires that fail.
@@ -72,7 +82,7 @@ func (r *run) deadlockFree() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after all faults had ended", judged, len(keys), moreWork),
-		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].until, byKey[v.Key].attempts) },
+		explain:  func(n *narrative) { r.explainStuck(n, h, byKey[n.v.Key].until, byKey[n.v.Key].attempts) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the end of all faults at %s: no one was granted %s for %s",
 				share(t.found, t.checked, "keys"), at(h.bound), at(h.at), first.Key, at(byKey[first.Key].until-h.at))
@@ -99,9 +109,9 @@ func (r *run) deadlockFree() *judgement {
 }
 
 // explainStuck explains that nobody was granted a key from when the faults had healed until a time.
-func (r *run) explainStuck(v *Violation, h healing, granted time.Duration, attempts []attempt) {
+func (r *run) explainStuck(n *narrative, h healing, granted time.Duration, attempts []attempt) {
+	v := n.v
 	v.Summary = fmt.Sprintf("no one was granted %s for %s after all faults had ended at %s", v.Key, at(granted-h.at), at(h.at))
-	n := r.narrate(v)
 	until := v.Until
 	for _, a := range attempts {
 		until = max(until, a.ended)

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/history"
@@ -12,11 +11,19 @@ import (
 // be stopped for a moment after it last read the clock and before it returns.
 const arrivalSlack = 10 * time.Millisecond
 
+var DeadOnArrival = Property{
+	Name: "dead-on-arrival", Level: "L2",
+	Says:   "no acquire returns a lease that is over",
+	Title:  "no expired lease from acquire",
+	Leases: true, OnlyNamed: true, ToleratesStalls: true,
+	rules: &rules{judge: (*run).deadArrivals},
+}
+
 // deadArrivals judges that no acquire returns a lease that is over. Such a lease holds nothing,
 // so it does not violate exclusion by itself, and a client that checks the clock does nothing
 // under it. The property is judged only if the scenario names it.
 func (r *run) deadArrivals() *judgement {
-	if !slices.Contains(r.h.Header.Properties, DeadOnArrival.Name) || len(r.leases) == 0 {
+	if len(r.leases) == 0 {
 		return nil
 	}
 	var found []Violation
@@ -37,7 +44,7 @@ func (r *run) deadArrivals() *judgement {
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
-		explain:  func(v *Violation) { r.explainDeadArrival(v, byGrant[v.Ops[0]]) },
+		explain:  func(n *narrative) { r.explainDeadArrival(n, byGrant[n.v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", share(t.found, t.checked, "leases"), at(first.At), first.Key)
 		},
@@ -48,10 +55,10 @@ func (r *run) deadArrivals() *judgement {
 }
 
 // explainDeadArrival explains that an acquire returned a lease that was over.
-func (r *run) explainDeadArrival(v *Violation, l *history.Lease) {
+func (r *run) explainDeadArrival(n *narrative, l *history.Lease) {
+	v := n.v
 	g := l.Grants[0]
 	v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-g.Until))
-	n := r.narrate(v)
 	if line, ok := r.called(g.Index); ok {
 		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Command: history.FAcquire, Until: g.At, Word: "acquire", Ops: []int{line},
 			Text: fmt.Sprintf("%s asked for %s", l.Process, l.Key)})

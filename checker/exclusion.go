@@ -6,11 +6,19 @@ import (
 	"strings"
 )
 
+var MutualExclusion = Property{
+	Name: "mutual-exclusion", Level: "L2",
+	Says:  "holds of different tokens on one key are disjoint",
+	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Main: true,
+	rules: &rules{judge: (*run).mutualExclusion},
+}
+
 // mutualExclusion judges L2: the holds of each key are pairwise disjoint. The
 // sweep finds the violations; porcupine must agree, key by key, on which keys
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
-func (r *run) mutualExclusion(second linearizability) *judgement {
+func (r *run) mutualExclusion() *judgement {
+	second := r.second(r.h.Ops)
 	all := holds(r.leases, r.law)
 	overlaps := sweep(all, r.law)
 	found := make([]Violation, 0, len(overlaps))
@@ -33,7 +41,7 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), r.moreContention()),
-		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainHolds(n, byLater[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			began := "began while another lease still held the lock"
 			if !r.law.alone() {
@@ -79,13 +87,13 @@ func disagree(swept map[string]bool, second linearizability) string {
 }
 
 // explainHolds explains that two leases were held at once.
-func (r *run) explainHolds(v *Violation, o overlap) {
+func (r *run) explainHolds(n *narrative, o overlap) {
+	v := n.v
 	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), r.what(o.later.lease))
 	if o.later.from > o.later.lease.Acquired() {
 		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
 	}
 	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
-	n := r.narrate(v)
 	n.overlap(o)
 	if !r.law.alone() {
 		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, at(v.At), r.law.heldBy(o), at(o.earlier.to))

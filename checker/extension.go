@@ -26,6 +26,18 @@ const (
 // moreExtensions is the advice if a lock extended too few leases.
 const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 
+var Extension = Property{
+	Name: "extension", Level: "EXT",
+	Says:  "an extension is granted only while the lease is valid, by a quorum",
+	Help:  "--extend 1",
+	Leads: true, Needs: Extensions,
+	rules: &rules{
+		judge:  (*run).extension,
+		gaps:   []gap{noExtension, noExtensionByVotes},
+		exempt: []exemption{extensionVotesUnknown},
+	},
+}
+
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
@@ -67,7 +79,7 @@ func (r *run) extension() *judgement {
 	return &judgement{
 		tally: tally{checked: len(granted), few: few}, violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) },
+		explain:  func(n *narrative) { r.explainExtension(n, byGrant[n.v.Ops[1]]) },
 		violated: func(t tally, first *Violation) string {
 			why := "came when the lease was over"
 			if t.few > 0 {
@@ -94,7 +106,8 @@ func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
 
 // explainExtension explains that an extension came too late or without a quorum: when it was
 // called, what stopped its client, and which client was granted the lock after the lease had ended.
-func (r *run) explainExtension(v *Violation, x lateExtension) {
+func (r *run) explainExtension(n *narrative, x lateExtension) {
+	v := n.v
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
 		l.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
@@ -105,7 +118,6 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, which it had released %s before",
 			l.Process, at(v.At), v.Key, at(x.grant.At-l.Released))
 	}
-	n := r.narrate(v)
 	n.extended(l, x.before, x.grant)
 	for _, other := range r.leases {
 		if other.Key == l.Key && other != l && other.Acquired() >= x.before.Until && other.Acquired() <= x.grant.At {

@@ -12,6 +12,7 @@ import (
 
 // run is a history with the derived data that several properties need.
 type run struct {
+	second      func([]history.Op) linearizability // decides mutual exclusion a second time
 	h           *history.Packed
 	law         law             // which holds and sections may overlap
 	seen        *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all

@@ -14,6 +14,18 @@ type fencePair struct {
 	earlier, later *history.Lease
 }
 
+var FencingMonotone = Property{
+	Name: "fencing-monotone", Level: "FM",
+	Says:  "a later lease has a higher fencing token",
+	Help:  "--fencing",
+	Leads: true, Leases: true, Needs: FencingTokens, ToleratesStalls: true,
+	rules: &rules{
+		judge:  (*run).fencingMonotone,
+		gaps:   []gap{noFencing},
+		exempt: []exemption{ordersNoWrites, sharesHolds},
+	},
+}
+
 // fencingMonotone judges FM: an acquire that began after another had returned gets a higher
 // fencing token. It also compares leases whose holds overlap, since there fencing tokens matter.
 func (r *run) fencingMonotone() *judgement {
@@ -35,7 +47,7 @@ func (r *run) fencingMonotone() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
-		explain:  func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) },
+		explain:  func(n *narrative) { r.explainFence(n, byGrant[n.v.Ops[1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
 				share(t.found, t.checked, "leases"), at(first.At), first.Key)
@@ -104,11 +116,11 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 
 // explainFence explains that the later of two leases does not have the higher fencing token: which
 // masters issued the tokens, and which of these were restarted in between.
-func (r *run) explainFence(v *Violation, p fencePair) {
+func (r *run) explainFence(n *narrative, p fencePair) {
+	v := n.v
 	a, b := p.earlier, p.later
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
 		other(b.Process, a.Process), v.Key, at(v.At), b.Fence, a.Process, a.Fence)
-	n := r.narrate(v)
 	n.lease(a, 0)
 	n.lease(b, 0)
 	both := slices.DeleteFunc(slices.Clone(r.voters(a)), func(m string) bool { return !slices.Contains(r.voters(b), m) })

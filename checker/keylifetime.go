@@ -31,6 +31,16 @@ type stored struct {
 	ops                []int         // the first snapshot and the one that showed the overrun
 }
 
+var KeyLifetime = Property{
+	Name: "key-lifetime", Level: "L1",
+	Says:  "a master keeps no token longer than its TTL",
+	Votes: true, ToleratesStalls: true,
+	rules: &rules{
+		judge: (*run).keyLifetime,
+		gaps:  []gap{nobodyLooked},
+	},
+}
+
 // keyLifetime judges one part of L1: a master keeps no token longer than its TTL after
 // the token was last set or extended there.
 //
@@ -116,9 +126,9 @@ func (r *run) keyLifetime() *judgement {
 	return &judgement{
 		tally: tally{checked: tokens, snapshots: snapshots}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
-		explain: func(v *Violation) {
-			s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
-			r.explainOverlong(v, s)
+		explain: func(n *narrative) {
+			s := byProof[proof{n.v.Ops[1], n.v.Key, n.v.Tokens[0]}]
+			r.explainOverlong(n, s)
 		},
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(t.found, t.checked, "stored tokens"), at(ttl), first.Key)
@@ -131,11 +141,11 @@ func (r *run) keyLifetime() *judgement {
 
 // explainOverlong explains that a master stored a key for longer than its TTL: what its
 // snapshots listed, and how its clock was changed.
-func (r *run) explainOverlong(v *Violation, s *stored) {
+func (r *run) explainOverlong(n *narrative, s *stored) {
+	v := n.v
 	ttl := r.h.Header.TTL
 	v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
 		s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
-	n := r.narrate(v)
 	first, last := r.h.Op(s.ops[0]), r.h.Op(s.ops[1])
 	when := "without an expiry"
 	if s.mortal {

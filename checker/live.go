@@ -29,7 +29,7 @@ type Live struct {
 
 // NewLive returns a Live that judges by the given properties.
 func NewLive(header history.Header, by ...Property) *Live {
-	return &Live{header: header, by: slices.DeleteFunc(slices.Clone(by), func(p Property) bool { return p == MutualExclusion })}
+	return &Live{header: header, by: slices.DeleteFunc(slices.Clone(by), func(p Property) bool { return p.Watched })}
 }
 
 // Observe appends one operation. The caller must not change it afterwards.
@@ -93,7 +93,7 @@ func (l *Live) first(ops []history.Op) *Violation {
 	r.window.To = r.end - 2*r.slack // a late line may still explain later violations
 	var first *Violation
 	for _, p := range l.by {
-		j := judges[p](r)
+		j := p.rules.judge(r)
 		if j == nil {
 			continue
 		}

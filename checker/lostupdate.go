@@ -60,6 +60,18 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 	return lost, contended, judged, refused
 }
 
+var NoLostUpdate = Property{
+	Name: "no-lost-update", Level: "RMW",
+	Says:   "where the resource compares and sets, no update rests on a value that another has replaced",
+	Help:   "--resource cas-mark-first",
+	Writes: true, Needs: CompareAndSet, NotOfLock: true,
+	rules: &rules{
+		judge:  (*run).noLostUpdate,
+		gaps:   []gap{{func(h *history.History) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},
+		exempt: []exemption{ordersNoWrites},
+	},
+}
+
 // noLostUpdate judges RMW, at a resource with compare-and-set.
 func (r *run) noLostUpdate() *judgement {
 	if r.h.Header.Resource == "" {
@@ -78,7 +90,7 @@ func (r *run) noLostUpdate() *judgement {
 	return &judgement{
 		tally: tally{checked: judged, refused: refused}, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
-		explain:  func(v *Violation) { r.explainLostUpdate(v, byWrite[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainLostUpdate(n, byWrite[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
 				share(t.found, t.checked, "updates"), at(first.At), first.Key)
@@ -128,10 +140,10 @@ func holder(l *history.Lease) string {
 // explainLostUpdate explains that an update is lost: the value that a write was computed from and
 // when it was read, the write that replaced it, why the comparison accepted the later write, and
 // why two clients wrote.
-func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
+func (r *run) explainLostUpdate(n *narrative, u lostUpdate) {
+	v := n.v
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
 		u.client(), v.Key, at(v.At), u.loser())
-	n := r.narrate(v)
 	n.bothWrote(u)
 	if u.from.F == history.FApply {
 		n.stored(storedWrite{op: u.from}, u.client(), false)

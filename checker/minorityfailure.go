@@ -2,6 +2,16 @@ package checker
 
 import "lockpick/history"
 
+var MinorityFailure = Property{
+	Name: "minority-failure", Level: "AV",
+	Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
+	Help: "--faults pause --targets minority",
+	rules: &rules{
+		judge: (*run).minorityFailure,
+		gaps:  []gap{{nil, "no lease was granted while a minority of masters failed"}},
+	},
+}
+
 // minorityFailure judges one part of AV: while so few masters are down, hung or cut off that
 // the others are a quorum, the lock is granted to some waiting client within a bound.
 func (r *run) minorityFailure() *judgement {

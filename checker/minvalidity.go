@@ -19,6 +19,17 @@ type short struct {
 	gone  map[string]bool          // the masters whose snapshot or refusal shows that
 }
 
+var MinValidity = Property{
+	Name: "min-validity", Level: "L1",
+	Says:  "while a lease is relied on, a quorum of masters stores its token",
+	Title: "a quorum keeps the key",
+	Votes: true, ToleratesStalls: true,
+	rules: &rules{
+		judge: (*run).minValidity,
+		gaps:  []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}},
+	},
+}
+
 // minValidity judges one part of L1: as long as a client relies on a lease, a quorum of
 // masters stores its token ("MIN_VALIDITY", distlock, "Safety arguments").
 //
@@ -61,7 +72,7 @@ func (r *run) minValidity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("grants with recorded votes", judged, moreWork),
-		explain:  func(v *Violation) { r.explainShort(v, byGrant[v.Ops[0]], q) },
+		explain:  func(n *narrative) { r.explainShort(n, byGrant[n.v.Ops[0]], q) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(t.found, t.checked, "grants"), q, at(first.At), first.Key)
 		},
@@ -146,10 +157,10 @@ func refused(extends votes, from, to time.Duration) *history.Vote {
 
 // explainShort explains that a lease was valid while fewer than a quorum of masters stored its
 // token: when each master lost the key, and why.
-func (r *run) explainShort(v *Violation, s short, q int) {
+func (r *run) explainShort(n *narrative, s short, q int) {
+	v := n.v
 	l, g := s.lease, s.grant
 	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
-	n := r.narrate(v)
 	n.lease(l, g.At)
 	var kept []string
 	group(r.masterNames(), func(m string) cause {

@@ -68,17 +68,12 @@ func (v *Violation) Cause() Cause {
 	return c
 }
 
-// Says returns the cause as a clause.
+// Says returns the cause as a clause, or "" if no mechanism is known.
 func (c Cause) Says() string {
 	for _, m := range Mechanisms {
 		if m.Name == c.How {
 			return m.Says
 		}
 	}
-	for _, p := range Properties {
-		if p.Name == c.How {
-			return "broken, and no earlier event to blame: " + p.Says
-		}
-	}
-	return spaced(c.How)
+	return ""
 }

@@ -114,7 +114,7 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 // life adds, as details, the operations of a client under a lease.
 func (n *narrative) life(l *history.Lease) {
 	who := l.Process
-	inside := n.v.Level != MutualExclusion.Level && n.v.Level != FencingMonotone.Level && l.EnterIndex >= 0
+	inside := n.scope.sections && l.EnterIndex >= 0
 	for i, hold := range l.Holds() {
 		if hold.Empty() || l.ReleaseIndex >= 0 && l.Released == hold.To {
 			continue

@@ -13,6 +13,7 @@ import (
 type narrative struct {
 	r      *run
 	v      *Violation
+	scope  scope
 	from   time.Duration // details before this time are left out
 	events []placed
 	faults map[int]bool // the faults that are part of the reason
@@ -28,8 +29,16 @@ type placed struct {
 	says  string // what the text says of the masters with which it begins, if the event joins with its like
 }
 
-func (r *run) narrate(v *Violation) *narrative {
-	return &narrative{r: r, v: v, from: v.At, faults: map[int]bool{}}
+// scope says what a narrative is about.
+type scope struct {
+	title    string // the violated property in words
+	sections bool   // its leases are told with the critical sections under them
+	effects  bool   // the first late write under its leases is part of the reason
+	writes   bool   // it is about writes, and tells those that matter itself
+}
+
+func (r *run) narrate(v *Violation, about scope) *narrative {
+	return &narrative{r: r, v: v, scope: about, from: v.At, faults: map[int]bool{}}
 }
 
 // Among events of one time, causes precede effects. An event that a line of the history shows has
@@ -126,7 +135,7 @@ func (n *narrative) unexplained(e Event) {
 
 // violated ends the narrative and stores it in the violation. text describes the violation; the property is added.
 func (n *narrative) violated(text string) {
-	text += ": this violates " + n.v.Level + ", " + TitleOf(n.v.Property)
+	text += ": this violates " + n.v.Level + ", " + n.scope.title
 	n.causesFirst()
 	n.explainLosses()
 	n.silentFaults()

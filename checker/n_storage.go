@@ -10,14 +10,12 @@ import (
 // storage adds what the storage did with the writes under a lease, as details. Where two clients rely on the lock at
 // once, the first write that comes late is what that leads to, and part of the reason.
 func (n *narrative) storage(l *history.Lease) {
-	switch n.v.Level {
-	case NoStaleWrite.Level, FencedWrites.Level, NoLostUpdate.Level: // they tell the writes that matter
+	if n.scope.writes {
 		return
 	}
-	shared := n.v.Property == MutualExclusion.Name || n.v.Property == BeliefExclusion.Name
 	first := time.Duration(-1) // of the late writes
 	for _, w := range n.r.storedUnder(l) {
-		late := shared && w.late() && w.op.Time >= n.v.At && (first < 0 || w.op.Time == first)
+		late := n.scope.effects && w.late() && w.op.Time >= n.v.At && (first < 0 || w.op.Time == first)
 		if late {
 			first = w.op.Time
 		}

@@ -16,6 +16,17 @@ type unaware struct {
 	lost  *history.Op    // the extension whose votes showed that it was lost; nil: its validity had ended, or it was released
 }
 
+var Notified = Property{
+	Name: "notified", Level: "L3",
+	Says:  "a client whose lease is over is told, and begins nothing more under it",
+	Title: "the holder is told of the loss",
+	rules: &rules{
+		judge:  (*run).notified,
+		gaps:   []gap{nobodyEntered},
+		exempt: []exemption{sharesHolds},
+	},
+}
+
 // notified judges one part of L3: the lock notifies a client whose lease is over, and the client
 // then begins no critical section and no write under it.
 //
@@ -70,7 +81,7 @@ func (r *run) notified() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("critical sections and writes", judged, moreWork),
-		explain:  func(v *Violation) { r.explainUnaware(v, byOp[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainUnaware(n, byOp[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
 				share(t.found, t.checked, "sections and writes"), at(first.At), first.Key)
@@ -131,13 +142,13 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 
 // explainUnaware explains that a client entered its section or began a write under a lease that was
 // over.
-func (r *run) explainUnaware(v *Violation, u unaware) {
+func (r *run) explainUnaware(n *narrative, u unaware) {
+	v := n.v
 	did, kind, word := "entered its critical section on "+v.Key, EventEntered, "enter"
 	if u.op.F == history.FWrite {
 		did, kind, word = "began a write to "+v.Key, EventSent, "write"
 	}
 	client := u.op.Process
-	n := r.narrate(v)
 	n.add(Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
 	if u.lease == nil || u.op.Time < u.lease.Acquired() {
 		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, at(v.At))

@@ -24,6 +24,16 @@ func (r *run) orphanMoment() time.Duration {
 	return max(ttl/4, min(500*time.Millisecond, ttl/2))
 }
 
+var OrphanKeys = Property{
+	Name: "orphan-keys", Level: "AV",
+	Says:  "masters do not go on storing a key that its owner no longer needs",
+	Votes: true,
+	rules: &rules{
+		judge: (*run).orphanKeys,
+		gaps:  []gap{nobodyLooked, {nil, "no attempt was over"}},
+	},
+}
+
 // orphanKeys judges one part of AV: once a lease is released, or an attempt has failed or
 // was cancelled, no master stores its key for longer than orphanMoment: the key makes others wait.
 //
@@ -85,7 +95,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
-		explain:  func(v *Violation) { r.explainOrphan(v, bySnapshot[proof{v.Ops[1], v.Tokens[0]}]) },
+		explain:  func(n *narrative) { r.explainOrphan(n, bySnapshot[proof{n.v.Ops[1], n.v.Tokens[0]}]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
 		},
@@ -218,10 +228,10 @@ func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) 
 }
 
 // explainOrphan explains that a master still stored a key that its owner no longer needed.
-func (r *run) explainOrphan(v *Violation, o orphan) {
+func (r *run) explainOrphan(n *narrative, o orphan) {
+	v := n.v
 	x := &o.commandLog
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after %s last needed it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over), x.who.client)
-	n := r.narrate(v)
 	for _, a := range r.requests(x.key, x.who) {
 		if a.of(x.master) && a.sent <= o.snapshot.Time {
 			n.only(a, x.master)

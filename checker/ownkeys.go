@@ -17,6 +17,16 @@ type ownershipBreach struct {
 	lost   bool          // no command was recorded, but the victim's key was lost
 }
 
+var OwnKeys = Property{
+	Name: "own-keys", Level: "L1",
+	Says:  "no one releases or extends another's key",
+	Votes: true, ToleratesStalls: true,
+	rules: &rules{
+		judge: (*run).ownKeys,
+		gaps:  []gap{{nil, "no vote for a release or an extension was recorded"}},
+	},
+}
+
 // ownKeys judges one part of L1: no client releases or extends another client's key.
 //
 // A yes to a release or an extension shows that the master found the key. The key was not the
@@ -87,7 +97,7 @@ func (r *run) ownKeys() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need(what, judged, moreWork),
-		explain:  func(v *Violation) { r.explainOwnershipBreach(v, byVote[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainOwnershipBreach(n, byVote[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(t.found, "time", "times"), at(first.At), first.Key)
 		},
@@ -214,10 +224,10 @@ func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
 
 // explainOwnershipBreach explains that a command changed another client's key, or that a key was lost
 // to another client.
-func (r *run) explainOwnershipBreach(v *Violation, s ownershipBreach) {
+func (r *run) explainOwnershipBreach(n *narrative, s ownershipBreach) {
+	v := n.v
 	m, by := s.vote.Master, s.by.client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
-	n := r.narrate(v)
 	if s.victim != nil {
 		n.vote(*s.victim)
 	}

@@ -8,6 +8,15 @@ import (
 	"lockpick/history/fault"
 )
 
+var Progress = Property{
+	Name: "progress", Level: "AV",
+	Says: "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon",
+	rules: &rules{
+		judge: (*run).progress,
+		gaps:  []gap{{nil, "nobody had to wait while nothing was wrong"}},
+	},
+}
+
 // progress judges one part of AV: while there is no fault and nobody holds the lock, some waiting
 // client is soon granted it. Clients that split the votes again and again violate it. The time
 // shortly after a fault, a pause, a crash or a missing answer does not count: earlier keys may

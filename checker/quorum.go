@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+var Quorum = Property{
+	Name: "quorum", Level: "L1",
+	Says:  "an acquire returns a lease only with the yes answers of a quorum of masters",
+	Votes: true, Leads: true, ToleratesStalls: true,
+	rules: &rules{judge: (*run).quorumOfYes},
+}
+
 // quorumOfYes judges one part of L1: when an acquire returns ok, the yes answers of a
 // quorum of masters have arrived ("if and only if the client was able to acquire the lock in
 // the majority of the instances", distlock, step 3). A lock cannot count an answer that it
@@ -36,7 +43,7 @@ func (r *run) quorumOfYes() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
-		explain:  func(v *Violation) { r.explainUnbacked(v, byGrant[v.Ops[0]]) },
+		explain:  func(n *narrative) { r.explainUnbacked(n, byGrant[n.v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", share(t.found, t.checked, "leases"), q, at(first.At), first.Key)
 		},
@@ -47,10 +54,10 @@ func (r *run) quorumOfYes() *judgement {
 }
 
 // explainUnbacked explains that an acquire returned a lease without the yes of a quorum.
-func (r *run) explainUnbacked(v *Violation, b backing) {
+func (r *run) explainUnbacked(n *narrative, b backing) {
+	v := n.v
 	l := b.lease
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, at(v.At), count(len(b.yes), "master", "masters"), r.quorum())
-	n := r.narrate(v)
 	n.lease(l, b.grant.At)
 	n.answersSince(b)
 	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", Enumerate(b.yes), r.quorum()))

@@ -19,6 +19,16 @@ type ungranted struct {
 	again  bool          // that acquire made another attempt
 }
 
+var QuorumGranted = Property{
+	Name: "quorum-granted", Level: "AV",
+	Says:  "an attempt that a quorum voted for in time is granted",
+	Votes: true,
+	rules: &rules{
+		judge: (*run).quorumGranted,
+		gaps:  []gap{{func(h *history.History) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
+	},
+}
+
 // quorumGranted judges one part of AV: an attempt is granted if a quorum of masters voted for it
 // within half the TTL. It does not judge acquires that may have been cancelled at that moment (the
 // last acquire of a client before the healing, and any acquire that had lasted for three TTLs),
@@ -99,7 +109,7 @@ func (r *run) quorumGranted() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,
 		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
-		explain:  func(v *Violation) { r.explainUngranted(v, byVote[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainUngranted(n, byVote[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(t.found, t.checked, "attempts"), at(first.At), first.Key)
 		},
@@ -110,10 +120,10 @@ func (r *run) quorumGranted() *judgement {
 }
 
 // explainUngranted explains that an attempt with a quorum of votes was not granted.
-func (r *run) explainUngranted(v *Violation, x ungranted) {
+func (r *run) explainUngranted(n *narrative, x ungranted) {
+	v := n.v
 	voters := masters(x.yes)
 	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(voters), v.Key, at(x.by))
-	n := r.narrate(v)
 	for _, a := range r.requests(x.key, x.who) {
 		if a.command == history.CommandSet {
 			n.request(a, !slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Yes }))

@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+var BeliefExclusion = Property{
+	Name: "belief-exclusion", Level: "L3",
+	Says:  "critical sections on one key are disjoint",
+	Title: "one client at a time in the critical section",
+	Leads: true, Exclusive: true,
+	rules: &rules{
+		judge: (*run).beliefExclusion,
+		gaps:  []gap{nobodyEntered},
+	},
+}
+
 // beliefExclusion judges L3: no two critical sections on one key overlap. If a section outlasts its
 // lease only because the machine stood still, it counts to the end of the lease.
 func (r *run) beliefExclusion() *judgement {
@@ -55,7 +66,7 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 	return &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("critical sections that were contended", contended, moreContention),
-		explain:  func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainSections(n, byEnter[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			began := "began while another client was still in one"
 			if !r.law.alone() {
@@ -71,7 +82,8 @@ func (r *run) beliefsIn(all []stretch) *judgement {
 
 // explainSections explains that two critical sections overlap: one lasted longer than its
 // lease, or two leases were held at once.
-func (r *run) explainSections(v *Violation, o overlap) {
+func (r *run) explainSections(n *narrative, o overlap) {
+	v := n.v
 	v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
 		other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
 	together := fmt.Sprintf("%s were both in their critical sections", both(o.earlier.client, o.later.client))
@@ -79,7 +91,6 @@ func (r *run) explainSections(v *Violation, o overlap) {
 		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s, until %s", o.later.client, v.Key, at(v.At), r.law.insideWere(o), at(o.earlier.to))
 		together = r.law.together(o) + " in their critical sections at once"
 	}
-	n := r.narrate(v)
 	a, b := o.earlier, o.later
 	for _, s := range o.named {
 		if s != a {

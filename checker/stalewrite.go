@@ -6,6 +6,17 @@ import (
 	"lockpick/history"
 )
 
+var NoStaleWrite = Property{
+	Name: "no-stale-write", Level: "L4",
+	Says:  "the resource applies no write of a lease after one of a later lease",
+	Leads: true, Writes: true,
+	rules: &rules{
+		judge:  (*run).noStaleWrite,
+		gaps:   []gap{{lacks(history.FApply), "nothing was written to the guarded resource"}},
+		exempt: []exemption{ordersNoWrites},
+	},
+}
+
 // noStaleWrite judges L4, at the resource that applies any write.
 func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.writes(false), false) }
 
@@ -27,7 +38,7 @@ func (r *run) staleWrites(w appliedWrites, fenced bool) *judgement {
 	return &judgement{
 		tally: tally{checked: w.judged, refused: w.refused, uncertain: w.uncertain}, violations: found,
 		evidence: r.need("applied writes of contended leases", w.contended, moreContention),
-		explain:  func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(n *narrative) { r.explainStaleWrite(n, byWrite[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
 				share(t.found, t.checked, "applied writes"), at(first.At), first.Key)
@@ -49,11 +60,11 @@ func (r *run) staleWrites(w appliedWrites, fenced bool) *judgement {
 }
 
 // explainStaleWrite explains that a write was applied after a write of a later lease.
-func (r *run) explainStaleWrite(v *Violation, s staleWrite) {
+func (r *run) explainStaleWrite(n *narrative, s staleWrite) {
+	v := n.v
 	a, b := s.earlier, s.later
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
 		a.Process, v.Key, at(v.At), other(b.Process, a.Process))
-	n := r.narrate(v)
 	if o, ok := r.leaseOverlap(a, b); ok && o.from() <= s.write.Time {
 		n.overlap(o)
 	} else {

@@ -7,6 +7,16 @@ import (
 	"lockpick/history"
 )
 
+var UniqueTokens = Property{
+	Name: "unique-tokens", Level: "L1",
+	Says:            "one token belongs to one acquisition",
+	ToleratesStalls: true,
+	rules: &rules{
+		judge:  (*run).uniqueTokens,
+		exempt: []exemption{sharesHolds},
+	},
+}
+
 // uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions
 // share a token, each client can release or extend the key of the other, so sharing alone is a
 // violation. Every other property distinguishes acquisitions by their grants.
@@ -38,9 +48,9 @@ func (r *run) uniqueTokens() *judgement {
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
-		explain: func(v *Violation) {
-			pair := byGrant[v.Ops[1]]
-			r.explainReuse(v, pair[0], pair[1])
+		explain: func(n *narrative) {
+			pair := byGrant[n.v.Ops[1]]
+			r.explainReuse(n, pair[0], pair[1])
 		},
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(t.found, t.checked, "acquisitions"), at(first.At), first.Key)
@@ -52,10 +62,10 @@ func (r *run) uniqueTokens() *judgement {
 }
 
 // explainReuse explains that two acquisitions have one token.
-func (r *run) explainReuse(v *Violation, a, b *history.Lease) {
+func (r *run) explainReuse(n *narrative, a, b *history.Lease) {
+	v := n.v
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the token %s, which %s had been granted at %s",
 		b.Process, v.Key, at(v.At), v.Tokens[0], other(a.Process, b.Process), at(a.Acquired()))
-	n := r.narrate(v)
 	n.lease(a, 0)
 	n.lease(b, 0)
 	n.violated(fmt.Sprintf("both acquisitions had the token %s", v.Tokens[0]))

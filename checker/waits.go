@@ -71,7 +71,7 @@ func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(star
 	return &judgement{
 		tally: tally{checked: judged, longest: longest}, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
-		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, tell) },
+		explain:  func(n *narrative) { r.explainWait(n, byProof[proof{n.v.Key, n.v.At}], during, tell) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
 				at(bound), during, count(t.found, "time", "times"), at(first.Until-first.At), at(first.At), first.Key)
@@ -87,9 +87,9 @@ const minWaits = 3
 
 // explainWait explains that nobody was granted a key although a waiting client could have been;
 // more adds the events that the property needs.
-func (r *run) explainWait(v *Violation, d starvation, during string, more func(*narrative, starvation)) {
+func (r *run) explainWait(n *narrative, d starvation, during string, more func(*narrative, starvation)) {
+	v := n.v
 	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, at(d.to-d.from), at(d.from), at(d.to), during, Enumerate(v.Clients))
-	n := r.narrate(v)
 	waiting := r.attemptsWithin(d.key, d.from, d.to)
 	n.stuck(v.Clients, d.from, d.to, waiting)
 	more(n, d)

@@ -55,8 +55,8 @@ func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 
 // result returns the verdict of a history on the property; false: there is none.
 func (e *Expect) result(h *history.History, r *judge.Result) (checker.Result, bool) {
-	if judge := checker.Contentions[e.Property]; judge != nil {
-		return judge(h), true
+	if p, _ := checker.Named(e.Property); p.OnlyClaims {
+		return p.JudgeClaim(h), true
 	}
 	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
 	if i < 0 {

@@ -41,10 +41,8 @@ func meaning(h *history.History, r *judge.Result) (text string, inherent bool) {
 	var own, levels []string
 	var broken []judge.Assumption
 	fenced := ""
-	for _, v := range r.Verdicts {
-		if v.Name == checker.FencedWrites.Name && v.Verdict == checker.Holds {
-			fenced = " L5 holds: " + v.Finding + "."
-		}
+	if v := r.ResultOf(checker.FencedWrites); v != nil && v.Verdict == checker.Holds {
+		fenced = " L5 holds: " + v.Finding + "."
 	}
 	for _, v := range byWeight(r) {
 		all := judge.Inherent(h, &v)
@@ -136,9 +134,11 @@ func byWeight(r *judge.Result) []checker.Result {
 		asked.Verdicts = r.ResultsFor(r.Properties)
 	}
 	worst := asked.Verdict()
-	if len(r.Properties) == 0 && worst != checker.Violated { // then mutual exclusion decides
-		for _, v := range asked.ResultsFor([]string{checker.MutualExclusion.Name}) {
-			worst = v.Verdict
+	if len(r.Properties) == 0 && worst != checker.Violated { // then the main property decides
+		for _, v := range asked.Verdicts {
+			if p, _ := checker.Named(v.Name); p.Main {
+				worst = v.Verdict
+			}
 		}
 	}
 	results := slices.DeleteFunc(inOrder(asked.Verdicts), func(v checker.Result) bool { return v.Verdict != worst })
@@ -149,7 +149,7 @@ func byWeight(r *judge.Result) []checker.Result {
 }
 
 func weight(v checker.Result) int {
-	if v.Name == checker.MutualExclusion.Name {
+	if p, _ := checker.Named(v.Name); p.Main {
 		return 0
 	}
 	return 1

@@ -198,7 +198,7 @@ func (s *snapshot) client(name string, at time.Duration) [3]rune {
 
 // sections reports whether the violation is about critical sections.
 func (s *snapshot) sections() bool {
-	return s.v.Level != checker.MutualExclusion.Level && s.v.Level != checker.FencingMonotone.Level
+	return !slices.ContainsFunc(checker.PropertiesOf([]string{s.v.Level}), func(p checker.Property) bool { return p.Leases })
 }
 
 // master returns three characters of a master's lifeline: the sign of the token that it stores,

@@ -40,7 +40,7 @@ type CauseExample struct {
 const Uncaused = "not-looked-for"
 
 // causesOf groups violations by their cause. Those for which no broken assumption accounts come first, since the lock is
-// to blame for them; then those of mutual exclusion, and of the first properties; then the most frequent ones.
+// to blame for them; then those of the main property, and of the first properties; then the most frequent ones.
 func causesOf(h *history.History, results []checker.Result) []Cause {
 	var all []Cause
 	faults := faultsByID(h)
@@ -54,7 +54,7 @@ func causesOf(h *history.History, results []checker.Result) []Cause {
 		i, known := at[key]
 		if !known {
 			i, at[key] = len(all), len(all)
-			says := c.Says()
+			says := cmp.Or(c.Says(), "broken, and no earlier event to blame: "+p.Says)
 			if c.How == Uncaused {
 				says = "more violations, whose cause was not looked for"
 			}
@@ -104,15 +104,15 @@ func (c *Cause) rank() int {
 	return 0
 }
 
-// importance is 0 for mutual exclusion, and else the position of a property among all.
+// importance is 0 for the main property, and else the position of a property among all.
 func importance(property string) int {
-	if property == checker.MutualExclusion.Name {
+	if p, _ := checker.Named(property); p.Main {
 		return 0
 	}
 	return 1 + slices.IndexFunc(checker.Properties, func(p checker.Property) bool { return p.Name == property })
 }
 
-// byImportance returns the violated results, mutual exclusion first.
+// byImportance returns the violated results, the main property first.
 func byImportance(results []checker.Result) []checker.Result {
 	violated := slices.DeleteFunc(slices.Clone(results), func(r checker.Result) bool { return r.Verdict != checker.Violated })
 	slices.SortStableFunc(violated, func(a, b checker.Result) int { return cmp.Compare(importance(a.Name), importance(b.Name)) })

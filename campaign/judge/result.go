@@ -66,6 +66,16 @@ func (r *Result) ResultsFor(properties []string) []checker.Result {
 	return out
 }
 
+// ResultOf returns the result for a property, or nil.
+func (r *Result) ResultOf(p checker.Property) *checker.Result {
+	for i := range r.Verdicts {
+		if r.Verdicts[i].Name == p.Name {
+			return &r.Verdicts[i]
+		}
+	}
+	return nil
+}
+
 // FirstViolation returns the earliest violation of some properties, and the property's name, or nil if there
 // is none.
 func (r *Result) FirstViolation(properties []string) (first *checker.Violation, of string) {

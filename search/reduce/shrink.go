@@ -222,8 +222,8 @@ func (k *shrinker) start() error {
 	}
 	k.before = sizeOf(struck)
 	k.before.Time = v.At
-	k.properties, s.Properties = []string{of}, []string{checker.PropertiesOf([]string{of})[0].ShortName()}
-	s.StopOnViolation = of == checker.MutualExclusion.Name
+	property := checker.PropertiesOf([]string{of})[0]
+	k.properties, s.Properties, s.StopOnViolation = []string{of}, []string{property.ShortName()}, property.Watched
 	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
 	var candidates []scenario.Scenario
 	add := func(steps []scenario.Step) *scenario.Scenario {

@@ -30,19 +30,3 @@ func LevelNamed(name string) LevelText {
 	}
 	return LevelText{Name: name}
 }
-
-// titles has the names that people read, of properties whose name does not say at once what they are about.
-var titles = map[string]string{
-	MinValidity.Name:     "a quorum keeps the key",
-	DeadOnArrival.Name:   "no expired lease from acquire",
-	BeliefExclusion.Name: "one client at a time in the critical section",
-	Notified.Name:        "the holder is told of the loss",
-}
-
-// TitleOf returns the name of a property as people read it.
-func TitleOf(property string) string {
-	if title, ok := titles[property]; ok {
-		return title
-	}
-	return spaced(property)
-}

@@ -94,7 +94,7 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
 	case row.Schedules == 0:
 		f.Why, f.Help = "interrupted before it was tried", judge.Program+" audit --resume goes on"
-	case !a.subject.judges(level), needs(level) == checker.Extensions && !a.subject.Extends, needs(level) == checker.FencingTokens && !a.subject.Fencing:
+	case !a.subject.judges(level), featureOf(level) == checker.Extensions && !a.subject.Extends, featureOf(level) == checker.FencingTokens && !a.subject.Fencing:
 		return nil
 	default:
 		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))

@@ -395,7 +395,7 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 // scenario.
 func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool {
-		switch needs(name) {
+		switch featureOf(name) {
 		case checker.Extensions:
 			return !a.subject.Extends || base.Extend == 0
 		case checker.FencingTokens:

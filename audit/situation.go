@@ -174,8 +174,8 @@ func levelOf(property string) string {
 	return p.Level
 }
 
-// needs returns what a property, or all properties of a level, need of a lock.
-func needs(name string) checker.Feature {
+// featureOf returns what a property, or all properties of a level, need of a lock.
+func featureOf(name string) checker.Feature {
 	if p, known := checker.Named(name); known {
 		return p.Needs
 	}

@@ -3,6 +3,8 @@ package checker
 import (
 	"fmt"
 	"time"
+
+	"lockpick/checker/facts"
 )
 
 var Availability = Property{
@@ -10,7 +12,7 @@ var Availability = Property{
 	Says:  "once faults have healed, every acquire succeeds within a bound",
 	Leads: true,
 	rules: &rules{
-		judge: (*run).availability,
+		judge: (*judging).availability,
 		gaps:  []gap{notHealed},
 	},
 }
@@ -18,82 +20,82 @@ var Availability = Property{
 // availability judges AV: each acquire that was called after the faults had
 // healed was granted within the bound. These acquires wait for the lock, so an
 // acquire that fails, is late or never returns is a violation.
-func (r *run) availability() *judgement {
-	if !r.final() {
+func (r *judging) availability() *judgement {
+	if !r.ReachesEnd() {
 		return nil
 	}
-	h := r.healed()
-	if h.problem != "" {
-		return &judgement{invalid: h.problem}
+	h := r.Healed()
+	if h.Problem != "" {
+		return &judgement{invalid: h.Problem}
 	}
 	var found []Violation
-	byCall := map[int]attempt{}
+	byCall := map[int]facts.Acquire{}
 	clients := map[string]bool{}
 	judged, cut := 0, 0
 	var slowest time.Duration
-	for _, a := range r.attempts() {
-		if a.ops[0] < h.index {
+	for _, a := range r.Acquires() {
+		if a.Ops[0] < h.Line {
 			continue
 		}
-		took := a.ended - a.invoked
+		took := a.Ended - a.Invoked
 		switch {
-		case a.ok && took <= h.bound:
+		case a.OK && took <= h.Bound:
 			judged++
-			clients[a.client] = true
+			clients[a.Client] = true
 			slowest = max(slowest, took)
 			continue
-		case a.open && took <= h.bound, r.cancelled(a), r.h.Header.DeadWaiter > 0 && took >= h.bound && took <= h.bound+r.queueing(a.key, a.invoked, a.ended):
+		case a.Open && took <= h.Bound, r.Cancelled(a), r.History.Header.DeadWaiter > 0 && took >= h.Bound && took <= h.Bound+r.QueueDelay(a.Key, a.Invoked, a.Ended):
 			cut++ // the history ends before the bound
 			continue
 		}
 		judged++
-		clients[a.client] = true
-		byCall[a.ops[0]] = a
-		found = append(found, Violation{Key: a.key, At: a.invoked, Until: a.ended, Ops: a.ops, Clients: []string{a.client}})
+		clients[a.Client] = true
+		byCall[a.Ops[0]] = a
+		found = append(found, Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}})
 	}
 	j := &judgement{
 		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
-		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.h.Header.Clients), moreWork),
+		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.History.Header.Clients), moreWork),
 		explain:  func(n *narrative) { r.explainRefused(n, byCall[n.v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
-				share(t.found, t.checked, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key, at(first.Until-first.At))
+				share(t.found, t.checked, "acquires"), at(h.Bound), at(h.At), at(first.At), first.Key, at(first.Until-first.At))
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted after all faults had ended at %s, the slowest in %s of the %s allowed",
-				count(t.checked, "acquire was", "acquires were"), at(h.at), at(t.longest), at(h.bound))
+				count(t.checked, "acquire was", "acquires were"), at(h.At), at(t.longest), at(h.Bound))
 		},
 	}
 	switch {
-	case len(found) > 0 && r.stalled(h.at) > MaxStall:
-		r.blameMachine(j, h.at)
+	case len(found) > 0 && r.StalledSince(h.At) > MaxStall:
+		r.blameMachine(j, h.At)
 	case judged == 0 && cut > 0:
 		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", count(cut, "acquire", "acquires"))
 	case judged == 0:
-		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", at(h.at))
+		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", at(h.At))
 	}
 	return j
 }
 
 // explainRefused explains that an acquire was not granted in time after the faults had healed.
-func (r *run) explainRefused(n *narrative, a attempt) {
+func (r *judging) explainRefused(n *narrative, a facts.Acquire) {
 	v := n.v
-	took := at(a.ended - a.invoked)
+	took := at(a.Ended - a.Invoked)
 	switch {
-	case a.ok:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), took)
-	case a.open:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), took)
+	case a.OK:
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.Client, a.Key, at(a.Invoked), took)
+	case a.Open:
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.Client, a.Key, at(a.Invoked), took)
 	default:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), took)
-		if a.err != "" {
-			v.Summary += ": " + a.err
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.Client, a.Key, at(a.Invoked), took)
+		if a.Err != "" {
+			v.Summary += ": " + a.Err
 		}
 	}
-	n.stuck([]string{a.client}, a.invoked, a.ended, []attempt{a})
-	h := r.healed()
+	n.stuck([]string{a.Client}, a.Invoked, a.Ended, []facts.Acquire{a})
+	h := r.Healed()
 	n.allHealed(h)
-	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.bound)))
+	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.Bound)))
 }
 
 // MaxStall is the fraction of the time after the healing for which the harness's machine
@@ -102,7 +104,7 @@ const MaxStall = 0.05
 
 // blameMachine withdraws the violations because the machine stalled too much, so that commands may
 // have timed out because no process ran in time.
-func (r *run) blameMachine(j *judgement, from time.Duration) {
+func (r *judging) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
-	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*r.stalled(from), at(from))
+	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*r.StalledSince(from), at(from))
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -61,18 +63,18 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 }
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
-	run := newRun(h)
+	run := judgingOf(h)
 	run.second = second
 	unseen := unseen(h)
 	if unseen != "" { // the lock is of another kind than the votes describe
-		run.h, run.seen = h.WithoutVotes(), h
+		run.History, run.Unfiltered = h.WithoutVotes(), h
 	}
 	rep := Report{DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
-		if p.Votes && unseen != "" || p.ExemptsKind(run.law.kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
+		if p.Votes && unseen != "" || p.ExemptsKind(run.Lock.Kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
 			continue
 		}
 		if j := p.rules.judge(run); j != nil {
@@ -105,12 +107,23 @@ func unseen(h *history.Packed) string {
 	return ""
 }
 
-func (r *run) deadOnArrival() int {
+func (r *judging) deadOnArrival() int {
 	n := 0
-	for _, l := range r.leases {
-		if deadOnArrival(l) && r.counts(l.Acquired()) {
+	for _, l := range r.Leases {
+		if facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) {
 			n++
 		}
 	}
 	return n
+}
+
+// judging is a history that is being judged.
+type judging struct {
+	*facts.Run
+	second func([]history.Op) linearizability // decides mutual exclusion a second time
+	died   death
+}
+
+func judgingOf(h *history.Packed) *judging {
+	return &judging{Run: facts.New(h), died: foreignDeath(h.Ops)}
 }

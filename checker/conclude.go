@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"lockpick/checker/facts"
 
 	"lockpick/history"
 )
@@ -46,7 +49,7 @@ type tally struct {
 }
 
 // conclude applies the one rule for verdicts, which docs/checking.md states.
-func (r *run) conclude(p Property, j *judgement) Result {
+func (r *judging) conclude(p Property, j *judgement) Result {
 	res := Result{Property: p, Checked: j.checked, Evidence: j.evidence}
 	slices.SortStableFunc(j.violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v Violation) bool {
@@ -96,10 +99,10 @@ func (j *judgement) note() string {
 }
 
 // violate stores violations, which are in order of time, in a result and explains them.
-func (r *run) violate(res *Result, found []Violation, explain func(*narrative)) {
+func (r *judging) violate(res *Result, found []Violation, explain func(*narrative)) {
 	tell := func(v *Violation) {
 		v.Property, v.Level = res.Name, res.Level
-		explain(r.narrate(v, res.scope()))
+		explain(narrate(r.Run, v, res.scope()))
 	}
 	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
 	res.take(found)
@@ -126,17 +129,17 @@ func (res *Result) take(found []Violation) {
 }
 
 // unproven returns why the run cannot prove that a property holds, whatever evidence it has, or "".
-func (r *run) unproven(j *judgement) string {
-	if share := r.stalled(0); share > MaxStalled {
+func (r *judging) unproven(j *judgement) string {
+	if share := r.StalledSince(0); share > MaxStalled {
 		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
 	}
-	for _, name := range r.asksFor() {
+	for _, name := range r.RequestedFaults() {
 		if why := r.ineffective(name); why != "" {
 			return why
 		}
 	}
-	if ttl := r.h.Header.TTL; j.needsSlack && ttl > 0 && r.slack > ttl/4 {
-		return fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s, or --driver sim", duration(r.slack), duration(ttl), duration(4*r.slack))
+	if ttl := r.History.Header.TTL; j.needsSlack && ttl > 0 && r.Slack > ttl/4 {
+		return fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s, or --driver sim", duration(r.Slack), duration(ttl), duration(4*r.Slack))
 	}
 	return ""
 }
@@ -152,13 +155,13 @@ func (j *judgement) short() *Evidence {
 }
 
 // ineffective returns why no fault of a kind is known to have taken effect, or "" if one is.
-func (r *run) ineffective(name string) string {
+func (r *judging) ineffective(name string) string {
 	var skipped, problem, evidence string
 	installed, unhealed := 0, 0
-	for _, f := range r.faults {
+	for _, f := range r.Faults {
 		switch {
 		case f.Name != name:
-		case r.tookEffect(f):
+		case r.TookEffect(f):
 			return ""
 		case f.Installed && !f.Healed:
 			installed++
@@ -187,20 +190,20 @@ func (r *run) ineffective(name string) string {
 }
 
 // tried returns which faults the lock was exposed to, as a clause.
-func (r *run) tried() string {
-	if r.imported() {
+func (r *judging) tried() string {
+	if r.Imported() {
 		return "whether anything failed meanwhile is not in the logs"
 	}
-	if len(r.faults) == 0 {
-		if len(r.asksFor()) == 0 {
+	if len(r.Faults) == 0 {
+		if len(r.RequestedFaults()) == 0 {
 			return "no fault was requested"
 		}
 		return "no fault was installed"
 	}
 	effective := 0
 	var kinds []string
-	for _, f := range r.faults {
-		if !r.tookEffect(f) {
+	for _, f := range r.Faults {
+		if !r.TookEffect(f) {
 			continue
 		}
 		effective++
@@ -230,8 +233,8 @@ func foreignDeath(ops []history.Op) death {
 	for i := range ops {
 		op := &ops[i]
 		if op.Foreign() {
-			return death{from: changed(op), how: fmt.Sprintf("somebody else's command %s %s on %s at %s: %s", cmp.Or(op.Value.Evidence, op.Value.Form),
-				fmt.Sprintf(changeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, at(changed(op)), op.Error)}
+			return death{from: facts.ChangedAt(op), how: fmt.Sprintf("somebody else's command %s %s on %s at %s: %s", cmp.Or(op.Value.Evidence, op.Value.Form),
+				fmt.Sprintf(changeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, at(facts.ChangedAt(op)), op.Error)}
 		}
 		if op.F == history.FUnmodelled {
 			return death{from: op.Time, how: "not modelled: " + op.Error}
@@ -259,12 +262,23 @@ func foreignDeath(ops []history.Op) death {
 }
 
 // cutShort returns why a history is not the record of a whole run, or "".
-func (r *run) cutShort() string {
+func (r *judging) cutShort() string {
 	switch {
-	case r.interrupted.why != "":
-		return fmt.Sprintf("the run was interrupted at %s: %s", at(r.interrupted.at), r.interrupted.why)
-	case r.h.Header.Format >= 2 && !r.ended:
+	case r.Interrupted.Why != "":
+		return fmt.Sprintf("the run was interrupted at %s: %s", at(r.Interrupted.At), r.Interrupted.Why)
+	case r.History.Header.Format >= 2 && !r.Complete:
 		return "the history is cut short: its end mark is missing"
 	}
 	return ""
+}
+
+// duration formats a duration with a unit after a space: 100 ms, 2 s.
+func duration(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+	case d >= time.Millisecond:
+		return strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64) + " ms"
+	}
+	return d.String()
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -24,7 +27,7 @@ var Continuity = Property{
 	Help:  "--extend 1",
 	Votes: true, Needs: Extensions,
 	rules: &rules{
-		judge:  (*run).continuity,
+		judge:  (*judging).continuity,
 		gaps:   []gap{noExtension, noExtensionByVotes},
 		exempt: []exemption{extensionVotesUnknown},
 	},
@@ -34,18 +37,18 @@ var Continuity = Property{
 // said yes to the extension has created the key anew if, since the grant before, it said yes to
 // the SET of another token, or said yes to no command for longer than the TTL. If the other
 // masters are no quorum, the extension has revived a lost lease.
-func (r *run) continuity() *judgement {
-	q, ttl := r.quorum(), r.h.Header.TTL
+func (r *judging) continuity() *judgement {
+	q, ttl := r.Quorum(), r.History.Header.TTL
 	if q == 0 || ttl <= 0 {
 		return nil
 	}
 	var judged []time.Duration
 	var found []Violation
 	byGrant := map[int]revival{}
-	for _, l := range r.leases {
+	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
-			asked, ok := r.asked(g.Index)
-			if g.Bent || !ok || !r.counts(g.At) {
+			asked, ok := r.CalledAt(g.Index)
+			if g.Bent || !ok || !r.InWindow(g.At) {
 				continue
 			}
 			voted, x := r.unbroken(l, l.Grants[i], g, asked, ttl)
@@ -78,20 +81,20 @@ func (r *run) continuity() *judgement {
 
 // unbroken finds the masters that may have said yes to an extension and may have stored the
 // token all the time since the grant before it.
-func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
+func (r *judging) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
 	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
-	t := r.commandLogs()
-	for _, m := range r.masterNames() {
-		p := place{m, l.Key}
-		mine := t.byID(logID{p, party{l.Process, l.Token}})
+	t := r.CommandLogs()
+	for _, m := range r.Masters() {
+		p := facts.Place{Master: m, Key: l.Key}
+		mine := t.ByID(facts.LogID{Place: p, Party: facts.Party{Client: l.Process, Token: l.Token}})
 		if mine == nil {
 			continue
 		}
 		var yes, earlier *history.Vote
 		unknown := false
-		for _, vs := range []votes{mine.sets, mine.extends} {
-			for v := range vs.all() {
-				switch now := v.Command == history.CommandExtend && v.At >= asked && sent(v) <= g.At+r.slack; {
+		for _, vs := range []facts.Votes{mine.Sets, mine.Extensions} {
+			for v := range vs.All() {
+				switch now := v.Command == history.CommandExtend && v.At >= asked && facts.Sent(v) <= g.At+r.Slack; {
 				case now && v.Unknown, !now && v.Unknown && v.At <= g.At:
 					unknown = true
 				case now && v.Yes && yes == nil:
@@ -110,20 +113,20 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 			continue
 		}
 		voted++
-		if earlier == nil || r.stalledIn(earlier.At, yes.At) {
+		if earlier == nil || r.StalledIn(earlier.At, yes.At) {
 			x.whole = append(x.whole, m)
 			continue
 		}
-		u := lastOther(t.yes[p], mine.who, sent(*yes)-r.slack)
-		missed := t.missed(p, l.Token, earlier.At, sent(*yes)-r.slack)
+		u := lastOther(t.Granted[p], mine.Party, facts.Sent(*yes)-r.Slack)
+		missed := t.SnapshotWithout(p, l.Token, earlier.At, facts.Sent(*yes)-r.Slack)
 		switch { // a restart may restore a key that was gone before it
-		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-r.slack, yes.At):
+		case u != nil && facts.Sent(*u) > earlier.At && !r.EndedAfter(m, facts.Sent(*u)-r.Slack, yes.At):
 			x.taken[m] = *u
-		case missed != nil && !r.endedAfter(m, snapshotBegan(missed), yes.At):
+		case missed != nil && !r.EndedAfter(m, facts.SnapshotBegan(missed), yes.At):
 			x.missed[m] = missed
-		case r.restartedIn(m, sent(*earlier), yes.At):
+		case r.RestartedIn(m, facts.Sent(*earlier), yes.At):
 			x.whole = append(x.whole, m)
-		case sent(*yes) > earlier.At+ttl+ttl/50+r.slack && !r.bentIn(m, sent(*earlier), yes.At):
+		case facts.Sent(*yes) > earlier.At+ttl+ttl/50+r.Slack && !r.DisturbedIn(m, facts.Sent(*earlier), yes.At):
 			x.lapsed[m] = *earlier
 		default:
 			x.whole = append(x.whole, m)
@@ -133,13 +136,13 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 }
 
 // explainRevival explains that an extension revived a key that had been gone.
-func (r *run) explainRevival(n *narrative, x revival) {
+func (r *judging) explainRevival(n *narrative, x revival) {
 	v := n.v
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s's lease on %s was extended at %s though its key was gone from a quorum's masters meanwhile", l.Process, v.Key, at(v.At))
 	n.extended(l, x.before, x.grant)
 	var gone []string
-	group(r.masterNames(), func(m string) cause {
+	group(r.Masters(), func(m string) cause {
 		if u, ok := x.taken[m]; ok {
 			gone = append(gone, m)
 			return cause{name: "taken by " + u.Token, explain: func(ms []string) {
@@ -155,12 +158,12 @@ func (r *run) explainRevival(n *narrative, x revival) {
 		}
 		if u, ok := x.lapsed[m]; ok {
 			gone = append(gone, m)
-			end := u.At + r.lifetime(u)
+			end := u.At + r.Lifetime(u)
 			return cause{name: "lapsed at " + at(end), explain: func(ms []string) {
-				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, Enumerate(ms))}, "")
+				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, fault.Enumerate(ms))}, "")
 			}}
 		}
 		return cause{}
 	})
-	n.violated(fmt.Sprintf("the extension created the key of %s anew on %s", l.Process, Enumerate(gone)))
+	n.violated(fmt.Sprintf("the extension created the key of %s anew on %s", l.Process, fault.Enumerate(gone)))
 }

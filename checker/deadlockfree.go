@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"lockpick/checker/facts"
 )
 
 var DeadlockFree = Property{
@@ -11,7 +13,7 @@ var DeadlockFree = Property{
 	Says:  "once faults have healed, every key can be acquired again",
 	Leads: true,
 	rules: &rules{
-		judge: (*run).deadlockFree,
+		judge: (*judging).deadlockFree,
 		gaps:  []gap{notHealed},
 	},
 }
@@ -19,37 +21,37 @@ var DeadlockFree = Property{
 // deadlockFree judges DF: each key of the history is granted within the bound
 // after the faults have healed. Like availability, and unlike the properties of safety,
 // it is about acquires that fail.
-func (r *run) deadlockFree() *judgement {
-	if !r.final() {
+func (r *judging) deadlockFree() *judgement {
+	if !r.ReachesEnd() {
 		return nil
 	}
-	h := r.healed()
-	if h.problem != "" {
-		return &judgement{invalid: h.problem}
+	h := r.Healed()
+	if h.Problem != "" {
+		return &judgement{invalid: h.Problem}
 	}
 	type progress struct {
 		granted  bool          // within the bound
 		until    time.Duration // a client was granted it after the bound, or the history ends
-		attempts []attempt
+		attempts []facts.Acquire
 	}
 	var keys []string
 	byKey := map[string]*progress{}
-	for _, a := range r.attempts() {
-		p := byKey[a.key]
+	for _, a := range r.Acquires() {
+		p := byKey[a.Key]
 		if p == nil {
-			p = &progress{until: min(r.end, r.interrupted.at)}
-			byKey[a.key] = p
-			keys = append(keys, a.key)
+			p = &progress{until: min(r.End, r.Interrupted.At)}
+			byKey[a.Key] = p
+			keys = append(keys, a.Key)
 		}
-		if !a.open && a.ops[1] < h.index || r.cancelled(a) {
+		if !a.Open && a.Ops[1] < h.Line || r.Cancelled(a) {
 			continue
 		}
 		p.attempts = append(p.attempts, a)
 		switch {
-		case a.ok && a.ended <= h.at+h.bound:
+		case a.OK && a.Ended <= h.At+h.Bound:
 			p.granted = true
-		case a.ok:
-			p.until = min(p.until, a.ended)
+		case a.OK:
+			p.until = min(p.until, a.Ended)
 		}
 	}
 	slices.Sort(keys)
@@ -63,16 +65,16 @@ func (r *run) deadlockFree() *judgement {
 			judged++
 		case len(p.attempts) == 0:
 			untried = k
-		case min(r.end, r.interrupted.at) < h.at+h.bound:
+		case min(r.End, r.Interrupted.At) < h.At+h.Bound:
 			cut = k
-		case min(r.end, r.interrupted.at) < h.at+h.bound+r.queueing(k, h.at, r.end):
+		case min(r.End, r.Interrupted.At) < h.At+h.Bound+r.QueueDelay(k, h.At, r.End):
 			queued = k
 		default:
 			judged++
-			v := Violation{Key: k, At: h.at, Until: h.at + h.bound, Ops: []int{h.index}}
+			v := Violation{Key: k, At: h.At, Until: h.At + h.Bound, Ops: []int{h.Line}}
 			for _, a := range p.attempts {
-				v.Ops = append(v.Ops, a.ops...)
-				v.Clients = append(v.Clients, a.client)
+				v.Ops = append(v.Ops, a.Ops...)
+				v.Clients = append(v.Clients, a.Client)
 			}
 			slices.Sort(v.Ops)
 			v.Clients = slices.Compact(slices.Sorted(slices.Values(v.Clients)))
@@ -85,38 +87,38 @@ func (r *run) deadlockFree() *judgement {
 		explain:  func(n *narrative) { r.explainStuck(n, h, byKey[n.v.Key].until, byKey[n.v.Key].attempts) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the end of all faults at %s: no one was granted %s for %s",
-				share(t.found, t.checked, "keys"), at(h.bound), at(h.at), first.Key, at(byKey[first.Key].until-h.at))
+				share(t.found, t.checked, "keys"), at(h.Bound), at(h.At), first.Key, at(byKey[first.Key].until-h.At))
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", count(t.checked, "key was", "keys were"), at(h.bound), at(h.at))
+			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", count(t.checked, "key was", "keys were"), at(h.Bound), at(h.At))
 		},
 	}
 	switch {
-	case len(found) > 0 && r.stalled(h.at) > MaxStall:
-		r.blameMachine(j, h.at)
+	case len(found) > 0 && r.StalledSince(h.At) > MaxStall:
+		r.blameMachine(j, h.At)
 	case len(keys) == 0:
 		j.invalid = "no acquire was ever tried"
 	case untried != "":
-		j.invalid = fmt.Sprintf("no one tried to acquire %s after all faults had ended at %s", untried, at(h.at))
+		j.invalid = fmt.Sprintf("no one tried to acquire %s after all faults had ended at %s", untried, at(h.At))
 	case cut != "":
 		j.invalid = fmt.Sprintf("the history ends %s after all faults had ended at %s, before the bound of %s had passed, and %s was not granted yet",
-			at(r.end-h.at), at(h.at), at(h.bound), cut)
+			at(r.End-h.At), at(h.At), at(h.Bound), cut)
 	case queued != "":
 		j.invalid = fmt.Sprintf("the lock waits %s for each waiter that is gone, and the history ends %s after all faults had ended at %s, when it may still have waited for those of %s",
-			at(r.h.Header.DeadWaiter), at(r.end-h.at), at(h.at), queued)
+			at(r.History.Header.DeadWaiter), at(r.End-h.At), at(h.At), queued)
 	}
 	return j
 }
 
 // explainStuck explains that nobody was granted a key from when the faults had healed until a time.
-func (r *run) explainStuck(n *narrative, h healing, granted time.Duration, attempts []attempt) {
+func (r *judging) explainStuck(n *narrative, h facts.Healing, granted time.Duration, attempts []facts.Acquire) {
 	v := n.v
-	v.Summary = fmt.Sprintf("no one was granted %s for %s after all faults had ended at %s", v.Key, at(granted-h.at), at(h.at))
+	v.Summary = fmt.Sprintf("no one was granted %s for %s after all faults had ended at %s", v.Key, at(granted-h.At), at(h.At))
 	until := v.Until
 	for _, a := range attempts {
-		until = max(until, a.ended)
+		until = max(until, a.Ended)
 	}
-	n.stuck(v.Clients, h.at, until, attempts)
+	n.stuck(v.Clients, h.At, until, attempts)
 	n.allHealed(h)
-	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.bound)))
+	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.Bound)))
 }

@@ -16,26 +16,26 @@ var DeadOnArrival = Property{
 	Says:   "no acquire returns a lease that is over",
 	Title:  "no expired lease from acquire",
 	Leases: true, OnlyNamed: true, ToleratesStalls: true,
-	rules: &rules{judge: (*run).deadArrivals},
+	rules: &rules{judge: (*judging).deadArrivals},
 }
 
 // deadArrivals judges that no acquire returns a lease that is over. Such a lease holds nothing,
 // so it does not violate exclusion by itself, and a client that checks the clock does nothing
 // under it. The property is judged only if the scenario names it.
-func (r *run) deadArrivals() *judgement {
-	if len(r.leases) == 0 {
+func (r *judging) deadArrivals() *judgement {
+	if len(r.Leases) == 0 {
 		return nil
 	}
 	var found []Violation
 	var granted []time.Duration
 	byGrant := map[int]*history.Lease{}
-	for _, l := range r.leases {
+	for _, l := range r.Leases {
 		g := l.Grants[0]
-		if !r.counts(g.At) {
+		if !r.InWindow(g.At) {
 			continue
 		}
 		granted = append(granted, g.At)
-		if g.At <= g.Until+max(arrivalSlack, r.slack) {
+		if g.At <= g.Until+max(arrivalSlack, r.Slack) {
 			continue
 		}
 		byGrant[g.Index] = l
@@ -55,18 +55,18 @@ func (r *run) deadArrivals() *judgement {
 }
 
 // explainDeadArrival explains that an acquire returned a lease that was over.
-func (r *run) explainDeadArrival(n *narrative, l *history.Lease) {
+func (r *judging) explainDeadArrival(n *narrative, l *history.Lease) {
 	v := n.v
 	g := l.Grants[0]
 	v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-g.Until))
-	if line, ok := r.called(g.Index); ok {
-		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Command: history.FAcquire, Until: g.At, Word: "acquire", Ops: []int{line},
+	if line, ok := r.CallOf(g.Index); ok {
+		n.add(Event{At: r.History.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Command: history.FAcquire, Until: g.At, Word: "acquire", Ops: []int{line},
 			Text: fmt.Sprintf("%s asked for %s", l.Process, l.Key)})
 	}
 	n.lease(l, v.At)
 	stopped := false
-	for _, p := range r.pauses[l.Process] {
-		if p.from >= l.Invoked && p.from <= v.At {
+	for _, p := range r.Pauses[l.Process] {
+		if p.From >= l.Invoked && p.From <= v.At {
 			stopped = true
 			n.paused(l.Process, p, false)
 		}

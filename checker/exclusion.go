@@ -4,52 +4,54 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"lockpick/checker/facts"
 )
 
 var MutualExclusion = Property{
 	Name: "mutual-exclusion", Level: "L2",
 	Says:  "holds of different tokens on one key are disjoint",
 	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Main: true,
-	rules: &rules{judge: (*run).mutualExclusion},
+	rules: &rules{judge: (*judging).mutualExclusion},
 }
 
 // mutualExclusion judges L2: the holds of each key are pairwise disjoint. The
 // sweep finds the violations; porcupine must agree, key by key, on which keys
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
-func (r *run) mutualExclusion() *judgement {
-	second := r.second(r.h.Ops)
-	all := holds(r.leases, r.law)
-	overlaps := sweep(all, r.law)
+func (r *judging) mutualExclusion() *judgement {
+	second := r.second(r.History.Ops)
+	all := facts.HoldsOf(r.Leases, r.Lock)
+	overlaps := sweep(all, r.Lock)
 	found := make([]Violation, 0, len(overlaps))
 	byLater := map[int]overlap{}
 	swept := map[string]bool{}
 	for _, o := range overlaps {
-		if !r.counts(o.from()) {
+		if !r.InWindow(o.from()) {
 			continue
 		}
 		found = append(found, violation(o))
-		byLater[o.later.ops[0]] = o
-		swept[o.later.key] = true
+		byLater[o.later.Ops[0]] = o
+		swept[o.later.Key] = true
 	}
 	judged := 0
-	for _, s := range r.law.inOrder(all) {
-		if r.counts(s.from) {
+	for _, s := range inOrder(r.Lock, all) {
+		if r.InWindow(s.From) {
 			judged++
 		}
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), r.moreContention()),
+		evidence: r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
 		explain:  func(n *narrative) { r.explainHolds(n, byLater[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			began := "began while another lease still held the lock"
-			if !r.law.alone() {
+			if !r.Lock.Exclusive() {
 				began = "began while others that had not ended left no room for it"
 			}
 			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "holds"), began, at(first.At), first.Key)
 		},
-		holds:         func(t tally) string { return r.law.compatible(count(t.checked, "hold", "holds")) },
+		holds:         func(t tally) string { return noOverlap(r.Lock, count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
 	}
 	j.dead = r.deadOnArrival()
@@ -87,19 +89,19 @@ func disagree(swept map[string]bool, second linearizability) string {
 }
 
 // explainHolds explains that two leases were held at once.
-func (r *run) explainHolds(n *narrative, o overlap) {
+func (r *judging) explainHolds(n *narrative, o overlap) {
 	v := n.v
-	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), r.what(o.later.lease))
-	if o.later.from > o.later.lease.Acquired() {
-		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
+	got := fmt.Sprintf("%s was granted %s", other(o.later.Client, o.earlier.Client), n.what(o.later.Lease))
+	if o.later.From > o.later.Lease.Acquired() {
+		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.Client, v.Key)
 	}
-	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
-	n.overlap(o)
-	if !r.law.alone() {
-		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, at(v.At), r.law.heldBy(o), at(o.earlier.to))
-		n.violated(fmt.Sprintf("for %s, from %s to %s, %s at once", at(o.to()-o.from()), at(o.from()), at(o.to()), r.law.together(o)))
+	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.Client, at(o.earlier.To))
+	r.explainOverlap(n, o)
+	if !r.Lock.Exclusive() {
+		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, at(v.At), o.heldBy(), at(o.earlier.To))
+		n.violated(fmt.Sprintf("for %s, from %s to %s, %s at once", at(o.to()-o.from()), at(o.from()), at(o.to()), o.together()))
 		return
 	}
 	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
-		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
+		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.Client, o.later.Client), v.Key))
 }

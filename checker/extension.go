@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -13,8 +16,8 @@ type lateExtension struct {
 	lease        *history.Lease
 	before       history.Grant // the grant whose validity it extends
 	grant        history.Grant
-	backing      *backing // set if it was in time, but fewer than a quorum of masters had said yes
-	afterRelease bool     // its client had released the lease before it called extend
+	backing      *facts.Backing // set if it was in time, but fewer than a quorum of masters had said yes
+	afterRelease bool           // its client had released the lease before it called extend
 }
 
 // A verdict on extensions needs less evidence than one on grants, since extensions are rarer.
@@ -32,7 +35,7 @@ var Extension = Property{
 	Help:  "--extend 1",
 	Leads: true, Needs: Extensions,
 	rules: &rules{
-		judge:  (*run).extension,
+		judge:  (*judging).extension,
 		gaps:   []gap{noExtension, noExtensionByVotes},
 		exempt: []exemption{extensionVotesUnknown},
 	},
@@ -45,22 +48,22 @@ var Extension = Property{
 // (keysUntil). The yes answers of a quorum of masters must also be there when the
 // extension returns. A lease that its client has released cannot be extended. A run without a granted
 // extension is not judged.
-func (r *run) extension() *judgement {
+func (r *judging) extension() *judgement {
 	var granted []time.Duration
 	var found []Violation
 	byGrant := map[int]lateExtension{}
 	few := 0 // extensions granted without a quorum
-	for _, l := range r.leases {
+	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
-			if g.Bent || !r.counts(g.At) {
+			if g.Bent || !r.InWindow(g.At) {
 				continue
 			}
 			granted = append(granted, g.At)
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
 			x.afterRelease = r.afterRelease(l, g)
-			if !x.afterRelease && r.inTime(r.keysUntil(x.before), g.At) {
-				b, known := r.backingOf(l, i+1)
-				if !known || r.quorum() == 0 || b.enough() {
+			if !x.afterRelease && r.InTime(r.KeysUntil(x.before), g.At) {
+				b, known := r.BackingOf(l, i+1)
+				if !known || r.Quorum() == 0 || b.Enough() {
 					continue
 				}
 				x.backing = &b
@@ -95,18 +98,18 @@ func (r *run) extension() *judgement {
 
 // afterRelease reports whether a lease was extended by a call that its client made after it had
 // released it.
-func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
+func (r *judging) afterRelease(l *history.Lease, g history.Grant) bool {
 	if l.ReleaseIndex < 0 {
 		return false
 	}
-	release := r.h.Op(l.ReleaseIndex)
-	called, known := r.called(g.Index)
+	release := r.History.Op(l.ReleaseIndex)
+	called, known := r.CallOf(g.Index)
 	return known && release.F == history.FRelease && release.Type == history.Invoke && called > l.ReleaseIndex
 }
 
 // explainExtension explains that an extension came too late or without a quorum: when it was
 // called, what stopped its client, and which client was granted the lock after the lease had ended.
-func (r *run) explainExtension(n *narrative, x lateExtension) {
+func (r *judging) explainExtension(n *narrative, x lateExtension) {
 	v := n.v
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
@@ -119,7 +122,7 @@ func (r *run) explainExtension(n *narrative, x lateExtension) {
 			l.Process, at(v.At), v.Key, at(x.grant.At-l.Released))
 	}
 	n.extended(l, x.before, x.grant)
-	for _, other := range r.leases {
+	for _, other := range r.Leases {
 		if other.Key == l.Key && other != l && other.Acquired() >= x.before.Until && other.Acquired() <= x.grant.At {
 			n.lease(other, 0)
 			break
@@ -131,18 +134,18 @@ func (r *run) explainExtension(n *narrative, x lateExtension) {
 	}
 	if x.backing != nil {
 		n.answersSince(*x.backing)
-		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", Enumerate(x.backing.yes), r.quorum())
-		if x.backing.sharing > 1 {
-			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.sharing, r.tooFew(x.backing))
+		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", fault.Enumerate(x.backing.Yes), r.Quorum())
+		if x.backing.Sharing > 1 {
+			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.Sharing, r.tooFew(x.backing))
 		}
 	}
 	n.violated(text)
 }
 
 // tooFew returns a phrase that says with how few yes answers an extension was granted.
-func (r *run) tooFew(b *backing) string {
-	if b.sharing > 1 {
-		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.answers, b.sharing, b.needs)
+func (r *judging) tooFew(b *facts.Backing) string {
+	if b.Sharing > 1 {
+		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.Answers, b.Sharing, b.Needs)
 	}
-	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", count(len(b.yes), "master", "masters"), r.quorum())
+	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", count(len(b.Yes), "master", "masters"), r.Quorum())
 }

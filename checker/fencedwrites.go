@@ -6,7 +6,7 @@ var FencedWrites = Property{
 	Help:  "--fencing",
 	Leads: true, Writes: true, Needs: FencingTokens, ToleratesStalls: true,
 	rules: &rules{
-		judge:  (*run).fencedWrites,
+		judge:  (*judging).fencedWrites,
 		gaps:   []gap{noFencing},
 		exempt: []exemption{ordersNoWrites},
 	},
@@ -14,9 +14,9 @@ var FencedWrites = Property{
 
 // fencedWrites judges L5, at the second resource, which refuses a write whose fencing
 // token is lower than the highest one that it has seen.
-func (r *run) fencedWrites() *judgement {
-	if !r.h.Header.Fencing {
+func (r *judging) fencedWrites() *judgement {
+	if !r.History.Header.Fencing {
 		return nil
 	}
-	return r.staleWrites(r.writes(true), true)
+	return r.staleWrites(r.Writes(true), true)
 }

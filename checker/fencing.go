@@ -5,6 +5,9 @@ import (
 	"slices"
 	"sort"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -20,7 +23,7 @@ var FencingMonotone = Property{
 	Help:  "--fencing",
 	Leads: true, Leases: true, Needs: FencingTokens, ToleratesStalls: true,
 	rules: &rules{
-		judge:  (*run).fencingMonotone,
+		judge:  (*judging).fencingMonotone,
 		gaps:   []gap{noFencing},
 		exempt: []exemption{ordersNoWrites, sharesHolds},
 	},
@@ -28,8 +31,8 @@ var FencingMonotone = Property{
 
 // fencingMonotone judges FM: an acquire that began after another had returned gets a higher
 // fencing token. It also compares leases whose holds overlap, since there fencing tokens matter.
-func (r *run) fencingMonotone() *judgement {
-	if !r.h.Header.Fencing {
+func (r *judging) fencingMonotone() *judgement {
+	if !r.History.Header.Fencing {
 		return nil
 	}
 	pairs, judged, without := r.decreasing()
@@ -46,7 +49,7 @@ func (r *run) fencingMonotone() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
+		evidence: r.need("contended acquisitions with a fencing token", r.ContendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
 		explain:  func(n *narrative) { r.explainFence(n, byGrant[n.v.Ops[1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
@@ -69,14 +72,14 @@ func (r *run) fencingMonotone() *judgement {
 // decreasing compares the fencing token of each lease with the highest token of all leases that
 // are certain to be earlier. It returns the pairs that violate FM, the number of leases judged and
 // the number of leases without a token. It takes O(n log n) time.
-func (r *run) decreasing() (pairs []fencePair, judged, without int) {
+func (r *judging) decreasing() (pairs []fencePair, judged, without int) {
 	byKey := map[string][]*history.Lease{} // in the order of the grants
 	var keys []string
-	for _, l := range r.leases {
+	for _, l := range r.Leases {
 		if l.Mode == history.ModeRead { // it writes nothing
 			continue
 		}
-		if l.Fence == 0 && r.counts(l.Acquired()) {
+		if l.Fence == 0 && r.InWindow(l.Acquired()) {
 			without++
 		}
 		if l.Fence == 0 {
@@ -86,7 +89,7 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 			keys = append(keys, l.Key)
 		}
 		byKey[l.Key] = append(byKey[l.Key], l)
-		if r.counts(l.Acquired()) {
+		if r.InWindow(l.Acquired()) {
 			judged++
 		}
 	}
@@ -100,12 +103,12 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 			}
 		}
 		for _, l := range granted {
-			if !r.counts(l.Acquired()) {
+			if !r.InWindow(l.Acquired()) {
 				continue
 			}
 			// after is monotone: if l is after granted[i], it is after all leases granted before
 			// that one.
-			n := sort.Search(len(granted), func(i int) bool { return !r.after(l, granted[i]) })
+			n := sort.Search(len(granted), func(i int) bool { return !r.After(l, granted[i]) })
 			if n > 0 && highest[n-1].Fence >= l.Fence {
 				pairs = append(pairs, fencePair{highest[n-1], l})
 			}
@@ -116,39 +119,39 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 
 // explainFence explains that the later of two leases does not have the higher fencing token: which
 // masters issued the tokens, and which of these were restarted in between.
-func (r *run) explainFence(n *narrative, p fencePair) {
+func (r *judging) explainFence(n *narrative, p fencePair) {
 	v := n.v
 	a, b := p.earlier, p.later
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
 		other(b.Process, a.Process), v.Key, at(v.At), b.Fence, a.Process, a.Fence)
 	n.lease(a, 0)
 	n.lease(b, 0)
-	both := slices.DeleteFunc(slices.Clone(r.voters(a)), func(m string) bool { return !slices.Contains(r.voters(b), m) })
+	both := slices.DeleteFunc(slices.Clone(r.Voters(a)), func(m string) bool { return !slices.Contains(r.Voters(b), m) })
 	restarted := n.countersLost(a, b)
 	counted := r.counted(a, both)
 	switch {
-	case len(both) == 0 && r.lookup().voted(a) && r.lookup().voted(b):
+	case len(both) == 0 && r.VoteIndex().Voted(a) && r.VoteIndex().Voted(b):
 		n.note(b.Acquired(), "no master voted for both leases, so no counter links their fencing tokens")
-	case len(both) > 0 && len(counted) == 0 && len(r.counted(a, r.voters(a))) > 0:
+	case len(both) > 0 && len(counted) == 0 && len(r.counted(a, r.Voters(a))) > 0:
 		restarted = true
 		n.note(b.Acquired(), fmt.Sprintf("the earlier token is the counter of %s, and of the masters that counted for the earlier lease only %s voted for the later one",
-			Enumerate(r.counted(a, r.voters(a))), Enumerate(both)))
+			fault.Enumerate(r.counted(a, r.Voters(a))), fault.Enumerate(both)))
 	case len(both) > 0:
-		n.note(b.Acquired(), fmt.Sprintf("of the masters that gave out the earlier token only %s voted for the later lease", Enumerate(both)))
+		n.note(b.Acquired(), fmt.Sprintf("of the masters that gave out the earlier token only %s voted for the later lease", fault.Enumerate(both)))
 	}
 	if !restarted && len(both) > 0 {
-		n.unexplained(Event{At: b.Acquired(), Masters: both, Text: fmt.Sprintf("no recorded restart explains why the counters of %s did not grow", Enumerate(both))})
+		n.unexplained(Event{At: b.Acquired(), Masters: both, Text: fmt.Sprintf("no recorded restart explains why the counters of %s did not grow", fault.Enumerate(both))})
 	}
 	n.violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d", b.Fence, a.Fence))
 }
 
 // counted returns the masters among the given ones whose vote for a lease carried its fencing token.
-func (r *run) counted(l *history.Lease, masters []string) []string {
+func (r *judging) counted(l *history.Lease, masters []string) []string {
 	var found []string
-	for v := range r.lookup().of(l) {
-		if v.Yes && v.Command == history.CommandSet && r.h.FenceOf(v.Index) == l.Fence && slices.Contains(masters, v.Master) {
+	for v := range r.VoteIndex().OnLease(l) {
+		if v.Yes && v.Command == history.CommandSet && r.History.FenceOf(v.Index) == l.Fence && slices.Contains(masters, v.Master) {
 			found = append(found, v.Master)
 		}
 	}
-	return set(found)
+	return facts.Distinct(found)
 }

@@ -3,6 +3,8 @@ package checker
 import (
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -11,47 +13,47 @@ var HolderLoss = Property{
 	Says: "a key whose holder is gone is granted to another within a bound",
 	Help: "--faults client-kill",
 	rules: &rules{
-		judge: (*run).holderLoss,
+		judge: (*judging).holderLoss,
 		gaps:  []gap{{nil, "no lock's holder was lost while another asked for it"}},
 	},
 }
 
 // holderLoss judges one part of DF: a key whose holder has crashed or stands still is
 // granted to another client within a bound.
-func (r *run) holderLoss() *judgement {
-	var mine []starvation
+func (r *judging) holderLoss() *judgement {
+	var mine []facts.Wait
 	judged := 0
-	for _, d := range r.starvations() {
-		if how, _ := r.lostHolder(d); how == "" {
+	for _, d := range r.Waits() {
+		if lost, _ := r.LostHolder(d); !lost {
 			continue
 		}
 		mine = append(mine, d)
-		if d.granted != nil && r.counts(d.to) {
+		if d.Granted != nil && r.InWindow(d.To) {
 			judged++
 		}
 	}
-	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", (*narrative).holderGone)
+	h := &r.History.Header
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", r.explainHolderGone)
 }
 
 // renewing returns the extra time for a lock that renews the leases of a hung holder. A lease without an
 // end that its holder's process goes on to extend is not over while that process lives.
-func (r *run) renewing(d starvation) time.Duration {
-	if how, _ := r.lostHolder(d); how != stoodStill {
+func (r *judging) renewing(d facts.Wait) time.Duration {
+	if _, stopped := r.LostHolder(d); !stopped {
 		return 0
 	}
-	if l := r.last(d.key, d.from); l.Grants[len(l.Grants)-1].Endless() && r.extendsItself(l) {
+	if l := r.LastLease(d.Key, d.From); l.Grants[len(l.Grants)-1].Endless() && r.AutoExtended(l) {
 		return history.Endless
 	}
-	return r.h.Header.HungHolder
+	return r.History.Header.HungHolder
 }
 
-// holderGone adds the last lease before a wait and the pauses and crashes of its holder.
-func (n *narrative) holderGone(d starvation) {
-	l := n.r.last(d.key, d.from)
+// explainHolderGone adds the last lease before a wait and the pauses and crashes of its holder.
+func (r *judging) explainHolderGone(n *narrative, d facts.Wait) {
+	l := r.LastLease(d.Key, d.From)
 	if l == nil {
 		return
 	}
-	n.lease(l, d.from)
-	n.clientFaults(l.Process, l.Acquired(), d.to, false)
+	n.lease(l, d.From)
+	n.clientFaults(l.Process, l.Acquired(), d.To, false)
 }

@@ -12,14 +12,14 @@ import (
 
 // lifetimeSlack returns how long after its TTL plus a fiftieth of it a key may still be seen: both
 // snapshots may have been taken late, and Redis counts in ms.
-func (r *run) lifetimeSlack() time.Duration {
-	return min(max(2*r.slack, 5*time.Millisecond), 150*time.Millisecond)
+func (r *judging) lifetimeSlack() time.Duration {
+	return min(max(2*r.Slack, 5*time.Millisecond), 150*time.Millisecond)
 }
 
 // sameEnd returns how much a key's expiry may differ between two answers of a master although
 // nobody has set or extended the key in between: the answers are in ms, and the master does not
 // read its clock at the same instant.
-func (r *run) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
+func (r *judging) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
 
 // stored is a key in successive snapshots of a master that all give the same expiry by the
 // master's clock: nobody set or extended the key in between.
@@ -36,7 +36,7 @@ var KeyLifetime = Property{
 	Says:  "a master keeps no token longer than its TTL",
 	Votes: true, ToleratesStalls: true,
 	rules: &rules{
-		judge: (*run).keyLifetime,
+		judge: (*judging).keyLifetime,
 		gaps:  []gap{nobodyLooked},
 	},
 }
@@ -48,8 +48,8 @@ var KeyLifetime = Property{
 // master may execute a SET or an extension without an answer much later, when held bytes arrive or
 // the paused master continues. But each of them changes the key's expiry. As long as the expiry
 // stays the same, by the master's own clock, the master executed none, and the TTL must run out.
-func (r *run) keyLifetime() *judgement {
-	ttl := r.h.Header.TTL
+func (r *judging) keyLifetime() *judgement {
+	ttl := r.History.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
 	snapshots, told, tokens := 0, 0, 0
 	type seen struct{ master, key, token string }
@@ -58,13 +58,13 @@ func (r *run) keyLifetime() *judgement {
 	waiting := map[string][]*stored{} // by master: the keys whose TTL is not over yet
 	var order []seen
 	var caught []time.Duration // the times of snapshots that would have shown an overrun
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		v := op.Value
 		if op.F != history.FSnapshot || v == nil || v.Keys == nil {
 			continue
 		}
-		if r.counts(op.Time) {
+		if r.InWindow(op.Time) {
 			snapshots++
 		}
 		if v.Expires == nil {
@@ -74,7 +74,7 @@ func (r *run) keyLifetime() *judgement {
 		asked := op.Time - v.Delay - v.Took
 		waiting[op.Process] = slices.DeleteFunc(waiting[op.Process], func(s *stored) bool {
 			if asked > s.since+allowed {
-				if r.counts(op.Time) {
+				if r.InWindow(op.Time) {
 					caught = append(caught, op.Time)
 				}
 				return true
@@ -88,7 +88,7 @@ func (r *run) keyLifetime() *judgement {
 			if s == nil || s.mortal != mortal || (end-s.end).Abs() > same {
 				s = &stored{master: op.Process, key: key, token: id.token, end: end, mortal: mortal, since: op.Time, ops: []int{op.Index}}
 				all[id] = s
-				if r.counts(op.Time) {
+				if r.InWindow(op.Time) {
 					tokens++
 				}
 				waiting[op.Process] = append(waiting[op.Process], s)
@@ -102,7 +102,7 @@ func (r *run) keyLifetime() *judgement {
 			}
 			if over[id] == nil {
 				over[id] = s
-				if r.counts(op.Time) {
+				if r.InWindow(op.Time) {
 					order = append(order, id)
 				}
 				s.ops = append(s.ops[:1], op.Index)
@@ -141,12 +141,12 @@ func (r *run) keyLifetime() *judgement {
 
 // explainOverlong explains that a master stored a key for longer than its TTL: what its
 // snapshots listed, and how its clock was changed.
-func (r *run) explainOverlong(n *narrative, s *stored) {
+func (r *judging) explainOverlong(n *narrative, s *stored) {
 	v := n.v
-	ttl := r.h.Header.TTL
+	ttl := r.History.Header.TTL
 	v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
 		s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
-	first, last := r.h.Op(s.ops[0]), r.h.Op(s.ops[1])
+	first, last := r.History.Op(s.ops[0]), r.History.Op(s.ops[1])
 	when := "without an expiry"
 	if s.mortal {
 		when = "to expire at " + at(s.end) + " by the master's own clock"
@@ -159,7 +159,7 @@ func (r *run) explainOverlong(n *narrative, s *stored) {
 	n.add(Event{At: last.Time, Kind: EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[1:2],
 		Text: fmt.Sprintf("%s still stored it, with the same expiry: nobody had set or extended it since", s.master)})
 	explained := !s.mortal
-	for _, f := range r.faults {
+	for _, f := range r.Faults {
 		if fault.Of(f.Name).Clock == fault.MasterClock && f.Installed && slices.Contains(f.Masters, s.master) && f.Began <= s.seen {
 			explained = true
 			n.fault(f, false, []string{s.master})

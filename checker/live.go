@@ -89,8 +89,8 @@ func same(a, b *Violation) bool {
 // first returns the first violation in an unfinished history, or nil. It skips violations that late
 // lines may still explain.
 func (l *Live) first(ops []history.Op) *Violation {
-	r := newRun(history.Pack(&history.History{Header: l.header, Ops: ops}))
-	r.window.To = r.end - 2*r.slack // a late line may still explain later violations
+	r := judgingOf(history.Pack(&history.History{Header: l.header, Ops: ops}))
+	r.Window.To = r.End - 2*r.Slack // a late line may still explain later violations
 	var first *Violation
 	for _, p := range l.by {
 		j := p.rules.judge(r)
@@ -103,7 +103,7 @@ func (l *Live) first(ops []history.Op) *Violation {
 			if j.late {
 				when = v.Until
 			}
-			if when >= r.window.To || when >= r.died.from || first != nil && first.At <= v.At {
+			if when >= r.Window.To || when >= r.died.from || first != nil && first.At <= v.At {
 				continue
 			}
 			v.Property, v.Level = p.Name, p.Level

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -24,36 +26,36 @@ type lostUpdate struct {
 // updates compares values, not the times at which reads were recorded: all values of a workload
 // are different. If two are the same, there is no violation. A write whose client had read
 // nothing is not an update: it may replace any value, and may itself be lost.
-func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
-	competed := r.contended()
-	leases := r.leasesByToken()
-	knows := map[keyToken]*history.Op{}
+func (r *judging) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
+	competed := r.Contended()
+	leases := r.LeasesByToken()
+	knows := map[facts.KeyToken]*history.Op{}
 	latest := map[string]*history.Op{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		if op.Value == nil || op.Value.Fenced {
 			continue
 		}
-		of := keyToken{op.Key, op.Value.Token}
+		of := facts.KeyToken{Key: op.Key, Token: op.Value.Token}
 		switch {
 		case op.F == history.FRead && op.Type == history.OK:
 			knows[of] = op
 		case op.F == history.FApply && op.Type == history.Fail:
-			if r.counts(op.Time) {
+			if r.InWindow(op.Time) {
 				refused++
 			}
 		case op.F == history.FApply && op.Type == history.OK:
 			from, before := knows[of], latest[op.Key]
 			knows[of], latest[op.Key] = op, op
-			if from == nil || !r.counts(op.Time) {
+			if from == nil || !r.InWindow(op.Time) {
 				continue
 			}
 			judged++
-			if l := latestBy(leases[of], op.Index); l != nil && competed[l] {
+			if l := facts.LatestBefore(leases[of], op.Index); l != nil && competed[l] {
 				contended = append(contended, op.Time)
 			}
 			if before != nil && from.Value.Value != before.Value.Value {
-				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: latestBy(leases[of], op.Index), other: latestBy(leases[keyToken{op.Key, before.Value.Token}], before.Index)})
+				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: facts.LatestBefore(leases[of], op.Index), other: facts.LatestBefore(leases[facts.KeyToken{Key: op.Key, Token: before.Value.Token}], before.Index)})
 			}
 		}
 	}
@@ -66,15 +68,15 @@ var NoLostUpdate = Property{
 	Help:   "--resource cas-mark-first",
 	Writes: true, Needs: CompareAndSet, NotOfLock: true,
 	rules: &rules{
-		judge:  (*run).noLostUpdate,
+		judge:  (*judging).noLostUpdate,
 		gaps:   []gap{{func(h *history.History) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},
 		exempt: []exemption{ordersNoWrites},
 	},
 }
 
 // noLostUpdate judges RMW, at a resource with compare-and-set.
-func (r *run) noLostUpdate() *judgement {
-	if r.h.Header.Resource == "" {
+func (r *judging) noLostUpdate() *judgement {
+	if r.History.Header.Resource == "" {
 		return nil
 	}
 	lost, contended, judged, refused := r.updates()
@@ -107,7 +109,7 @@ func (r *run) noLostUpdate() *judgement {
 // violation returns a lost update as a Violation. Its Ops prove it: the grants, the read or write
 // of the value that the update was computed from, the lost write, the mark that made the comparison
 // succeed, and the write.
-func (r *run) violation(u lostUpdate) Violation {
+func (r *judging) violation(u lostUpdate) Violation {
 	v := Violation{Key: u.write.Key, At: u.write.Time, Until: u.write.Time}
 	leases := slices.DeleteFunc([]*history.Lease{u.other, u.mine}, func(l *history.Lease) bool { return l == nil })
 	slices.SortStableFunc(leases, func(a, b *history.Lease) int { return int(a.Acquired() - b.Acquired()) })
@@ -117,7 +119,7 @@ func (r *run) violation(u lostUpdate) Violation {
 		v.Clients = append(v.Clients, l.Process)
 	}
 	more := []int{u.from.Index, u.lost.Index}
-	if m := r.marked(u.write); m != nil {
+	if m := r.MarkOf(u.write); m != nil {
 		more = append(more, m.Index)
 	}
 	slices.Sort(more)
@@ -140,23 +142,23 @@ func holder(l *history.Lease) string {
 // explainLostUpdate explains that an update is lost: the value that a write was computed from and
 // when it was read, the write that replaced it, why the comparison accepted the later write, and
 // why two clients wrote.
-func (r *run) explainLostUpdate(n *narrative, u lostUpdate) {
+func (r *judging) explainLostUpdate(n *narrative, u lostUpdate) {
 	v := n.v
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
 		u.client(), v.Key, at(v.At), u.loser())
-	n.bothWrote(u)
+	r.explainWrites(n, u)
 	if u.from.F == history.FApply {
-		n.stored(storedWrite{op: u.from}, u.client(), false)
+		n.stored(facts.StoredWrite{Op: u.from}, u.client(), false)
 	} else {
 		n.add(Event{At: u.from.Time, Kind: EventRead, Client: u.client(), Key: v.Key, Token: u.from.Value.Token, Value: u.from.Value.Value, Word: "read", Ops: []int{u.from.Index},
 			Text: fmt.Sprintf("%s read %d", u.client(), u.from.Value.Value)})
 	}
 	n.marked(u.lost, holder(u.other))
 	n.marked(u.write, u.client())
-	n.stored(storedWrite{op: u.lost}, holder(u.other), false)
-	n.stored(storedWrite{op: u.write}, u.client(), false)
+	n.stored(facts.StoredWrite{Op: u.lost}, holder(u.other), false)
+	n.stored(facts.StoredWrite{Op: u.write}, u.client(), false)
 	passed := fmt.Sprintf("no token of %s was ever put into the storage, which should have refused the write", u.client())
-	if m := r.marked(u.write); m != nil {
+	if m := r.MarkOf(u.write); m != nil {
 		passed = fmt.Sprintf("%s's token was put there only after that, so the comparison could not tell", u.client())
 		if m.Index < u.lost.Index {
 			passed = fmt.Sprintf("%s's token had been put there before that: the storage should have refused one of the two", u.client())
@@ -166,20 +168,20 @@ func (r *run) explainLostUpdate(n *narrative, u lostUpdate) {
 		u.client(), u.write.Value.Value, u.from.Value.Value, u.loser(), u.lost.Value.Value, passed))
 }
 
-// bothWrote adds why two clients wrote under leases of which at most one should be held at a time.
-func (n *narrative) bothWrote(u lostUpdate) {
+// explainWrites adds why two clients wrote under leases of which at most one should be held at a time.
+func (r *judging) explainWrites(n *narrative, u lostUpdate) {
 	if u.mine == nil || u.other == nil || u.mine == u.other {
 		return
 	}
-	if o, ok := n.r.leaseOverlap(u.mine, u.other); ok && o.from() <= u.write.Time {
-		n.overlap(o)
+	if o, ok := r.leaseOverlap(u.mine, u.other); ok && o.from() <= u.write.Time {
+		r.explainOverlap(n, o)
 		return
 	}
 	earlier, later, acted := u.mine, u.other, u.write.Time
 	if u.other.Acquired() < u.mine.Acquired() {
 		earlier, later, acted = u.other, u.mine, u.lost.Time
 	}
-	if endBefore(earlier, acted) >= acted { // its client wrote while the lease was valid
+	if facts.LeaseEnd(earlier, acted) >= acted { // its client wrote while the lease was valid
 		n.lease(earlier, acted)
 	} else {
 		n.outlived(earlier, acted)

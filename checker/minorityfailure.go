@@ -1,52 +1,55 @@
 package checker
 
-import "lockpick/history"
+import (
+	"lockpick/checker/facts"
+	"lockpick/history"
+)
 
 var MinorityFailure = Property{
 	Name: "minority-failure", Level: "AV",
 	Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
 	Help: "--faults pause --targets minority",
 	rules: &rules{
-		judge: (*run).minorityFailure,
+		judge: (*judging).minorityFailure,
 		gaps:  []gap{{nil, "no lease was granted while a minority of masters failed"}},
 	},
 }
 
 // minorityFailure judges one part of AV: while so few masters are down, hung or cut off that
 // the others are a quorum, the lock is granted to some waiting client within a bound.
-func (r *run) minorityFailure() *judgement {
-	of := r.reaches
+func (r *judging) minorityFailure() *judgement {
+	of := r.ReachOf
 	judged := 0
-	for _, l := range r.leases {
-		if !deadOnArrival(l) && r.counts(l.Acquired()) && touches(of(l.Process).minor, l.Acquired(), l.Acquired()) {
+	for _, l := range r.Leases {
+		if !facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) && facts.Touches(of(l.Process).Minority, l.Acquired(), l.Acquired()) {
 			judged++
 		}
 	}
 	asked := map[string][]history.Span{} // by key: when a client tried that could reach a quorum but not all masters
-	for _, a := range r.attempts() {
-		mine := []history.Span{{From: a.invoked, To: a.ended}}
-		if minor := of(a.client).minor; touches(minor, a.invoked, a.ended) {
-			asked[a.key] = append(asked[a.key], without(mine, cut(mine, minor))...)
+	for _, a := range r.Acquires() {
+		mine := []history.Span{{From: a.Invoked, To: a.Ended}}
+		if minor := of(a.Client).Minority; facts.Touches(minor, a.Invoked, a.Ended) {
+			asked[a.Key] = append(asked[a.Key], facts.Without(mine, facts.Cut(mine, minor))...)
 		}
 	}
 	for key, spans := range asked {
-		asked[key] = union(spans, 0)
+		asked[key] = facts.Union(spans, 0)
 	}
-	var mine []starvation
-	for _, d := range r.starvations() {
+	var mine []facts.Wait
+	for _, d := range r.Waits() {
 		// A failure that ended when the wait began did not delay the client.
-		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from+1, d.to-1) {
+		if lost, _ := r.LostHolder(d); !lost && facts.Touches(asked[d.Key], d.From+1, d.To-1) {
 			mine = append(mine, d)
 		}
 	}
-	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", (*narrative).failing)
+	h := &r.History.Header
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", r.explainFailing)
 }
 
-// failing adds the faults on masters during a wait.
-func (n *narrative) failing(d starvation) {
-	for _, f := range n.r.faults {
-		if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
+// explainFailing adds the faults on masters during a wait.
+func (r *judging) explainFailing(n *narrative, d facts.Wait) {
+	for _, f := range r.Faults {
+		if facts.Disrupts(f) && facts.Overlap(f.Began, f.To, d.From, d.To) {
 			n.fault(f, false, nil)
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -25,7 +28,7 @@ var MinValidity = Property{
 	Title: "a quorum keeps the key",
 	Votes: true, ToleratesStalls: true,
 	rules: &rules{
-		judge: (*run).minValidity,
+		judge: (*judging).minValidity,
 		gaps:  []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}},
 	},
 }
@@ -37,16 +40,16 @@ var MinValidity = Property{
 // refuses an extension or a snapshot does not list the token. A master may execute an unanswered
 // command at any time, so it counts as storing the token. So does a master that answered a SET of
 // an earlier acquire with the same token after this acquire was called.
-func (r *run) minValidity() *judgement {
-	q, ttl := r.quorum(), r.h.Header.TTL
-	if q == 0 || ttl <= 0 || r.h.Header.Until == history.UntilReleased { // leases without an end promise no time
+func (r *judging) minValidity() *judgement {
+	q, ttl := r.Quorum(), r.History.Header.TTL
+	if q == 0 || ttl <= 0 || r.History.Header.Until == history.UntilReleased { // leases without an end promise no time
 		return nil
 	}
 	var judged []time.Duration
 	byGrant := map[int]short{}
 	var found []Violation
-	for _, l := range r.leases {
-		if !r.lookup().voted(l) {
+	for _, l := range r.Leases {
+		if !r.VoteIndex().Voted(l) {
 			continue
 		}
 		for i, g := range l.Grants {
@@ -55,7 +58,7 @@ func (r *run) minValidity() *judgement {
 				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on the next grant is judged
 			}
 			relied := min(until, l.Over())
-			if g.Bent || g.Endless() || relied <= g.At || !r.counts(g.At) {
+			if g.Bent || g.Endless() || relied <= g.At || !r.InWindow(g.At) {
 				continue
 			}
 			judged = append(judged, g.At)
@@ -84,18 +87,18 @@ func (r *run) minValidity() *judgement {
 
 // shortOf reports whether fewer than a quorum of masters can have stored a lease's token until the
 // end of a grant. A snapshot or a refusal counts only while the client relied on the lease.
-func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
+func (r *judging) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
 	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
-	t := r.commandLogs()
+	t := r.CommandLogs()
 	may := 0
-	for _, m := range r.masterNames() {
-		x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}})
+	for _, m := range r.Masters() {
+		x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
 		if x == nil {
 			continue
 		}
 		end, last, unknown, yes := time.Duration(0), time.Duration(0), false, false
-		for _, vs := range []votes{x.sets, x.extends} {
-			for v := range vs.asked(l.Invoked-r.slack, g.At+r.slack) {
+		for _, vs := range []facts.Votes{x.Sets, x.Extensions} {
+			for v := range vs.InFlight(l.Invoked-r.Slack, g.At+r.Slack) {
 				switch {
 				case v.Unknown:
 					unknown = true
@@ -111,11 +114,11 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		if !yes {
 			continue
 		}
-		if snapshot := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); snapshot != nil {
-			end = snapshotEnded(snapshot)
+		if snapshot := t.SnapshotWithout(facts.Place{Master: m, Key: l.Key}, l.Token, last, min(end, relied)); snapshot != nil {
+			end = facts.SnapshotEnded(snapshot)
 			s.gone[m] = true
 		}
-		if no := refused(x.extends, last, min(end, relied)); no != nil {
+		if no := refused(x.Extensions, last, min(end, relied)); no != nil {
 			end = no.At
 			s.gone[m] = true
 		}
@@ -130,7 +133,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	}
 	// Find the moment at which fewer than a quorum are left.
 	ends := make([]time.Duration, 0, len(s.end))
-	for _, m := range r.masterNames() {
+	for _, m := range r.Masters() {
 		if end, ok := s.end[m]; ok && (s.gone[m] || end+time.Millisecond < g.Until) {
 			ends = append(ends, max(end, g.At))
 		}
@@ -146,9 +149,9 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 
 // refused returns the first extension that was sent and refused between two times, or nil: a
 // master that refuses an extension does not store the token.
-func refused(extends votes, from, to time.Duration) *history.Vote {
-	for v := range extends.asked(from, to) {
-		if v.Refused() && sent(v) > from && v.At < to {
+func refused(extends facts.Votes, from, to time.Duration) *history.Vote {
+	for v := range extends.InFlight(from, to) {
+		if v.Refused() && facts.Sent(v) > from && v.At < to {
 			return &v
 		}
 	}
@@ -157,25 +160,25 @@ func refused(extends votes, from, to time.Duration) *history.Vote {
 
 // explainShort explains that a lease was valid while fewer than a quorum of masters stored its
 // token: when each master lost the key, and why.
-func (r *run) explainShort(n *narrative, s short, q int) {
+func (r *judging) explainShort(n *narrative, s short, q int) {
 	v := n.v
 	l, g := s.lease, s.grant
 	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
 	n.lease(l, g.At)
 	var kept []string
-	group(r.masterNames(), func(m string) cause {
+	group(r.Masters(), func(m string) cause {
 		end, ok := s.end[m]
 		switch {
 		case !ok:
 		case s.gone[m]:
 			return cause{name: fmt.Sprint("gone ", m), explain: func(ms []string) {
-				n.vanished(m, s, end)
+				r.explainVanished(n, m, s, end)
 			}}
 		case end < g.Until:
 			return cause{name: "expired at " + at(end), explain: func(ms []string) {
-				ttl := r.h.Header.TTL
+				ttl := r.History.Header.TTL
 				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired",
-					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, Enumerate(ms), at(end-ttl), at(ttl))}, "")
+					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, fault.Enumerate(ms), at(end-ttl), at(ttl))}, "")
 			}}
 		default:
 			kept = append(kept, m)
@@ -184,28 +187,28 @@ func (r *run) explainShort(n *narrative, s short, q int) {
 	})
 	rest := "no master stored the token"
 	if len(kept) > 0 {
-		rest = "only " + Enumerate(kept) + " can have stored the token"
+		rest = "only " + fault.Enumerate(kept) + " can have stored the token"
 	}
 	n.violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s",
 		at(s.from), at(max(s.until, s.from)), rest, q, l.Process, at(g.Until)))
 }
 
-// vanished adds that a snapshot of a master lacked a key before the key's TTL was over, and why.
-func (n *narrative) vanished(m string, s short, when time.Duration) {
+// explainVanished adds that a snapshot of a master lacked a key before the key's TTL was over, and why.
+func (r *judging) explainVanished(n *narrative, m string, s short, when time.Duration) {
 	l := s.lease
-	t := n.r.commandLogs()
-	snapshot := t.missed(place{m, l.Key}, l.Token, l.Invoked, when+1)
+	t := r.CommandLogs()
+	snapshot := t.SnapshotWithout(facts.Place{Master: m, Key: l.Key}, l.Token, l.Invoked, when+1)
 	if snapshot != nil && snapshot.Time == when {
 		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{snapshot.Index},
 			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
 	}
-	x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}})
+	x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
 	if x == nil {
 		return
 	}
 	var yes *history.Vote
-	for _, vs := range []votes{x.sets, x.extends} {
-		for v := range vs.all() {
+	for _, vs := range []facts.Votes{x.Sets, x.Extensions} {
+		for v := range vs.All() {
 			if v.Yes && v.At <= when && (yes == nil || v.At > yes.At) {
 				yes = &v
 			}

@@ -3,6 +3,8 @@ package checker
 import (
 	"slices"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history/fault"
 )
 
@@ -64,7 +66,7 @@ func (v *Violation) Cause() Cause {
 			c.Faults = append(c.Faults, e.Name)
 		}
 	}
-	c.Faults = set(c.Faults)
+	c.Faults = facts.Distinct(c.Faults)
 	return c
 }
 

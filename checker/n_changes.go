@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -16,26 +18,26 @@ const maxChanges = 6
 // granted or extended, if the votes do not say it: how its key was deleted, replaced or shortened, and by whom.
 // Changes that free the key come first if there are too many, and of these the last ones.
 func (n *narrative) changes(a *history.Lease, until time.Duration) {
-	all := sinceCreated(n.r.changes(a.Key, a.Invoked, until+n.r.slack), a.Acquired()+n.r.slack)
+	all := sinceCreated(n.r.KeyChanges(a.Key, a.Invoked, until+n.r.Slack), a.Acquired()+n.r.Slack)
 	if len(all) > maxChanges {
-		slices.SortStableFunc(all, func(x, y keyChange) int {
-			return cmp.Or(cmp.Compare(severity(x.kind), severity(y.kind)), cmp.Compare(y.at, x.at))
+		slices.SortStableFunc(all, func(x, y facts.KeyChange) int {
+			return cmp.Or(cmp.Compare(severity(x.Kind), severity(y.Kind)), cmp.Compare(y.At, x.At))
 		})
 		all = all[:maxChanges]
 	}
 	for _, c := range all {
-		e := Event{At: c.at, Kind: EventChanged, Client: c.client, Masters: []string{c.master}, Key: a.Key, Token: c.token, Cause: c.kind, TTL: c.ttl, Word: c.kind, Ops: []int{c.index}}
-		what := fmt.Sprintf(changeWords[c.kind], c.stored)
-		if c.kind == "ttl" && c.ttl > 0 {
-			what += " to " + at(c.ttl)
+		e := Event{At: c.At, Kind: EventChanged, Client: c.Client, Masters: []string{c.Master}, Key: a.Key, Token: c.Token, Cause: c.Kind, TTL: c.TTL, Word: c.Kind, Ops: []int{c.Line}}
+		what := fmt.Sprintf(changeWords[c.Kind], c.Stored)
+		if c.Kind == "ttl" && c.TTL > 0 {
+			what += " to " + at(c.TTL)
 		}
 		switch {
-		case c.command != "" && c.client != "":
-			e.Text = fmt.Sprintf("%s's command %s %s on %s", c.client, c.command, what, c.master)
-		case c.command != "":
-			e.Text = fmt.Sprintf("a command that no client sent, %s, %s on %s", c.command, what, c.master)
+		case c.Command != "" && c.Client != "":
+			e.Text = fmt.Sprintf("%s's command %s %s on %s", c.Client, c.Command, what, c.Master)
+		case c.Command != "":
+			e.Text = fmt.Sprintf("a command that no client sent, %s, %s on %s", c.Command, what, c.Master)
 		default:
-			e.Text = fmt.Sprintf("%s %s", c.master, what)
+			e.Text = fmt.Sprintf("%s %s", c.Master, what)
 		}
 		n.add(e)
 	}
@@ -43,16 +45,16 @@ func (n *narrative) changes(a *history.Lease, until time.Duration) {
 
 // sinceCreated leaves out what happened to the key of a master before it was created for a grant: while a client waits
 // for the lock, others have it and give it back.
-func sinceCreated(all []keyChange, granted time.Duration) []keyChange {
-	last := map[place]int{}
+func sinceCreated(all []facts.KeyChange, granted time.Duration) []facts.KeyChange {
+	last := map[facts.Place]int{}
 	for i, c := range all {
-		if c.kind == "created" && c.at <= granted {
-			last[place{c.master, c.stored}] = i
+		if c.Kind == "created" && c.At <= granted {
+			last[facts.Place{Master: c.Master, Key: c.Stored}] = i
 		}
 	}
-	var kept []keyChange
+	var kept []facts.KeyChange
 	for i, c := range all {
-		if i >= last[place{c.master, c.stored}] {
+		if i >= last[facts.Place{Master: c.Master, Key: c.Stored}] {
 			kept = append(kept, c)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -55,11 +57,11 @@ func (n *narrative) contradiction(done map[string]bool) (master string, yes, nex
 				if v.Command == history.CommandRelease {
 					delete(stored, m)
 				}
-				if !keeps(v) {
+				if !facts.StoresKey(v) {
 					continue
 				}
 				x, has := stored[m]
-				if has && x.Token != v.Token && e.At < n.storedAt(x)+n.r.lifetime(x) && !done[fmt.Sprint(m, x.Index, v.Index)] {
+				if has && x.Token != v.Token && e.At < n.storedAt(x)+n.r.Lifetime(x) && !done[fmt.Sprint(m, x.Index, v.Index)] {
 					return m, x, v, true
 				}
 				stored[m] = v
@@ -71,13 +73,13 @@ func (n *narrative) contradiction(done map[string]bool) (master string, yes, nex
 
 // storedAt returns the time of the event that shows a vote.
 func (n *narrative) storedAt(v history.Vote) (at time.Duration) {
-	at, _ = n.r.executed(v)
+	at, _ = n.r.ExecutedBy(v)
 	return at
 }
 
 // vote returns the answer of a master in an event.
 func (e *placed) vote(master string) history.Vote {
-	for _, v := range e.ask.votes {
+	for _, v := range e.ask.Votes {
 		if v.Master == master {
 			return v
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -19,7 +21,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 		n.faults[f.ID] = true
 	}
 	if masters == nil {
-		masters = set(f.Masters)
+		masters = facts.Distinct(f.Masters)
 	}
 	type strikeTime struct {
 		at   time.Duration
@@ -28,7 +30,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	var strikes []strikeTime
 	struck := map[strikeTime][]string{}
 	for _, m := range masters {
-		at, line := n.r.strike(f, m)
+		at, line := n.r.StruckAt(f, m)
 		k := strikeTime{at, line}
 		for _, x := range strikes { // masters struck at one time share an event
 			if x.at == at {
@@ -44,9 +46,9 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 		strikes = append(strikes, strikeTime{f.From, f.Index})
 	}
 	for _, k := range strikes {
-		_, word := n.r.did(f, struck[k])
+		_, word := n.did(f, struck[k])
 		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: struck[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
-			Text: n.r.struck(f, struck[k])}
+			Text: n.struck(f, struck[k])}
 		if f.Index != k.line {
 			e.Ops = append(e.Ops, f.Index)
 		}
@@ -55,7 +57,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 		}
 		n.add(e)
 	}
-	if ends(f.Name) {
+	if facts.EndsMaster(f.Name) {
 		for _, m := range masters {
 			n.restarts(f, m)
 		}
@@ -68,24 +70,24 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 		}
 		e.Text = fmt.Sprintf("%s #%d ended", f.Name, f.ID)
 		if what := fault.Of(f.Name).Healed(); what != "" && len(masters) > 0 {
-			e.Text = fmt.Sprintf("%s %s (%s #%d)", Enumerate(masters), what, f.Name, f.ID)
+			e.Text = fmt.Sprintf("%s %s (%s #%d)", fault.Enumerate(masters), what, f.Name, f.ID)
 		}
 		n.add(e)
 	}
 }
 
 // struck describes the effect of a fault on some masters, and names the fault.
-func (r *run) struck(f *history.Fault, masters []string) string {
-	text, _ := r.did(f, masters)
+func (n *narrative) struck(f *history.Fault, masters []string) string {
+	text, _ := n.did(f, masters)
 	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)
 }
 
 // restarts adds, as a detail, when a master whose process a fault had ended was up again, and the
 // token that it stored under the violation's key.
 func (n *narrative) restarts(f *history.Fault, master string) {
-	from, _ := n.r.strike(f, master)
-	for _, s := range n.r.statesOf(master, from, f.To) {
-		if s.is == "up" {
+	from, _ := n.r.StruckAt(f, master)
+	for _, s := range n.r.StatesOf(master, from, f.To) {
+		if s.Status == "up" {
 			n.up(master, s, true)
 			return
 		}
@@ -93,21 +95,21 @@ func (n *narrative) restarts(f *history.Fault, master string) {
 }
 
 // up adds that a master was up again.
-func (n *narrative) up(master string, s state, detail bool) {
-	e := Event{At: s.at, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.line}}
+func (n *narrative) up(master string, s facts.State, detail bool) {
+	e := Event{At: s.At, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.Line}}
 	says := "up again"
-	if s.keys != nil {
-		switch token := s.keys[n.v.Key]; {
+	if s.Keys != nil {
+		switch token := s.Keys[n.v.Key]; {
 		case token == "":
 			says += ", without the key of " + n.v.Key
 		default:
 			e.Token = token
-			says += fmt.Sprintf(", and stored %s for %s", n.r.owner(n.v.Key, token), n.v.Key)
+			says += fmt.Sprintf(", and stored %s for %s", n.owner(n.v.Key, token), n.v.Key)
 		}
 	} else if !detail {
 		says += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.v.Key)
 	}
-	if s.keys != nil || !detail {
+	if s.Keys != nil || !detail {
 		e.Cause = CauseRestart
 	}
 	e.Text = master + " was " + says
@@ -117,9 +119,9 @@ func (n *narrative) up(master string, s state, detail bool) {
 // narrowed adds the faults that kept masters from voting for a lease: the fewer masters voted for
 // it, the fewer of its keys must be lost before another client can get a quorum.
 func (n *narrative) narrowed(l *history.Lease) {
-	voters := n.r.voters(l)
-	began := n.r.began(l)
-	for _, f := range n.r.faultsWithin(began, l.Acquired()) {
+	voters := n.r.Voters(l)
+	began := n.r.RequestedAt(l)
+	for _, f := range n.r.FaultsWithin(began, l.Acquired()) {
 		if !f.Installed || f.From > l.Acquired() || f.To < began || len(voters) == 0 {
 			continue
 		}
@@ -129,7 +131,7 @@ func (n *narrative) narrowed(l *history.Lease) {
 		if !fault.Of(f.Name).WithholdsVotes() { // a fault of a clock or a disk keeps no master from voting
 			continue
 		}
-		kept := slices.DeleteFunc(set(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
+		kept := slices.DeleteFunc(facts.Distinct(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
 		if len(kept) > 0 {
 			n.fault(f, false, kept)
 		}
@@ -138,12 +140,12 @@ func (n *narrative) narrowed(l *history.Lease) {
 
 // cutOff adds the faults that kept a client's extensions from the masters between two times.
 func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
-	for v := range n.r.lookup().of(l) {
-		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || sent(v) > to {
+	for v := range n.r.VoteIndex().OnLease(l) {
+		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || facts.Sent(v) > to {
 			continue
 		}
-		for _, f := range n.r.faultsWithin(sent(v), v.At) {
-			if silences(f, v) {
+		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
+			if facts.Silences(f, v) {
 				n.fault(f, false, []string{v.Master})
 			}
 		}
@@ -160,9 +162,9 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 		}
 		longer = longer || g.Bent
 	}
-	began := n.r.began(l)
-	longer = longer || n.r.h.Header.TTL > 0 && l.Grants[0].Until > began+n.r.h.Header.TTL
-	for _, f := range n.r.faults {
+	began := n.r.RequestedAt(l)
+	longer = longer || n.r.History.Header.TTL > 0 && l.Grants[0].Until > began+n.r.History.Header.TTL
+	for _, f := range n.r.Faults {
 		if fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
 			n.fault(f, !longer, nil)
 		}
@@ -171,13 +173,13 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 
 // clientFaults adds the pauses and crashes of a client between two times.
 func (n *narrative) clientFaults(client string, from, to time.Duration, detail bool) {
-	for _, p := range n.r.pauses[client] {
-		if p.from < to && p.to > from {
+	for _, p := range n.r.Pauses[client] {
+		if p.From < to && p.To > from {
 			n.paused(client, p, detail)
 		}
 	}
-	for _, i := range n.r.linesOf(client) {
-		op := &n.r.h.Ops[i]
+	for _, i := range n.r.LinesOf(client) {
+		op := &n.r.History.Ops[i]
 		if op.Time > to {
 			break
 		}
@@ -193,10 +195,10 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 }
 
 // paused adds a client's pause and the fault that stopped the client.
-func (n *narrative) paused(client string, p pause, detail bool) {
+func (n *narrative) paused(client string, p facts.Pause, detail bool) {
 	name, by := "", ""
-	for _, f := range n.r.faultsWithin(p.from, p.to) {
-		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
+	for _, f := range n.r.FaultsWithin(p.From, p.To) {
+		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.To && f.To > p.From && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
 			name, by = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
 			if !detail {
 				n.faults[f.ID] = true
@@ -204,9 +206,16 @@ func (n *narrative) paused(client string, p pause, detail bool) {
 			break
 		}
 	}
-	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.to, Ops: []int{p.line},
-		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.point), name)})
-	if p.ended {
-		n.add(Event{At: p.to, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.endLine}, Text: client + " went on"})
+	n.add(Event{At: p.From, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.To, Ops: []int{p.Line},
+		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.Point), name)})
+	if p.Ended {
+		n.add(Event{At: p.To, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.EndLine}, Text: client + " went on"})
 	}
+}
+
+// did describes the effect of a fault on masters or clients, as a text and as one word.
+func (n *narrative) did(f *history.Fault, masters []string) (text, word string) {
+	return fault.Of(f.Name).Did(&fault.Scene{
+		Masters: masters, Clients: facts.Distinct(f.Clients), Params: f.Params, Persistence: fault.Persistence(n.r.History.Header.Persistence), AtPoint: fault.AtPoint(f.Params["point"]),
+	})
 }

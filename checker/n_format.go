@@ -2,27 +2,12 @@ package checker
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
-
-	"lockpick/history/fault"
 )
 
 // at formats a time or a duration as reports do: in seconds with three decimals.
 func at(d time.Duration) string {
 	return fmt.Sprintf("%.3fs", d.Seconds())
-}
-
-// duration formats a duration with a unit after a space: 100 ms, 2 s.
-func duration(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
-	case d >= time.Millisecond:
-		return strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64) + " ms"
-	}
-	return d.String()
 }
 
 // count formats a number with its noun, in the singular or plural.
@@ -38,9 +23,6 @@ func share(n, all int, nouns string) string {
 	return fmt.Sprintf("%d of %d %s", n, all, nouns)
 }
 
-// Enumerate joins names as in a sentence: "m1, m2 and m3", or "no one" if there are none.
-func Enumerate(names []string) string { return fault.Enumerate(names) }
-
 // other returns a client's name for a sentence that also names beside; it adds "again" if both are
 // the same.
 func other(client, beside string) string {
@@ -49,9 +31,6 @@ func other(client, beside string) string {
 	}
 	return client
 }
-
-// spaced returns a property's name with spaces: "mutual exclusion" for "mutual-exclusion".
-func spaced(name string) string { return strings.ReplaceAll(name, "-", " ") }
 
 // both names two clients; if they are the same, it says "two leases of" that client.
 func both(a, b string) string {

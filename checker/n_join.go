@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -15,26 +18,26 @@ func (n *narrative) join() {
 		if i := len(joined); i > 0 && e.Kind == EventAnswered && joined[i-1].answeredWith(&e) {
 			last := &joined[i-1]
 			last.At = e.At
-			last.Yes, last.No, last.Silent = set(append(last.Yes, e.Yes...)), set(append(last.No, e.No...)), set(append(last.Silent, e.Silent...))
+			last.Yes, last.No, last.Silent = facts.Distinct(append(last.Yes, e.Yes...)), facts.Distinct(append(last.No, e.No...)), facts.Distinct(append(last.Silent, e.Silent...))
 			last.Ops = append(last.Ops, e.Ops...)
 			last.Detail = last.Detail && e.Detail
 			continue
 		}
-		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At-joined[i-1].At <= moment && e.Detail == joined[i-1].Detail && e.Token == joined[i-1].Token {
+		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At-joined[i-1].At <= facts.Moment && e.Detail == joined[i-1].Detail && e.Token == joined[i-1].Token {
 			if last := &joined[i-1]; last.says == e.says {
-				last.Masters = set(append(last.Masters, e.Masters...))
+				last.Masters = facts.Distinct(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
-				last.Text = Enumerate(last.Masters) + " were " + last.says
+				last.Text = fault.Enumerate(last.Masters) + " were " + last.says
 				continue
 			}
 		}
-		if i := len(joined); i > 0 && e.Kind == EventLost && joined[i-1].Kind == EventLost && e.At-joined[i-1].At <= moment && e.Cause == joined[i-1].Cause && e.Token == joined[i-1].Token {
+		if i := len(joined); i > 0 && e.Kind == EventLost && joined[i-1].Kind == EventLost && e.At-joined[i-1].At <= facts.Moment && e.Cause == joined[i-1].Cause && e.Token == joined[i-1].Token {
 			if last := &joined[i-1]; e.says != "" && last.says == e.says {
 				last.At = e.At
-				last.Masters = set(append(last.Masters, e.Masters...))
+				last.Masters = facts.Distinct(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
 				last.Detail = last.Detail && e.Detail
-				last.Text = Enumerate(last.Masters) + " " + last.says
+				last.Text = fault.Enumerate(last.Masters) + " " + last.says
 				continue
 			}
 		}
@@ -51,7 +54,7 @@ func (n *narrative) join() {
 // answeredWith reports whether the next answer belongs to the same request and moment. Silence is
 // not merged with answers, since it is known only when the client gives up.
 func (e *placed) answeredWith(next *placed) bool {
-	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= moment && (len(e.Silent) > 0) == (len(next.Silent) > 0)
+	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= facts.Moment && (len(e.Silent) > 0) == (len(next.Silent) > 0)
 }
 
 // answers describes the masters' answers.
@@ -59,7 +62,7 @@ func (n *narrative) answers(e *placed) string {
 	var parts []string
 	say := func(masters []string, text string) {
 		if len(masters) > 0 {
-			parts = append(parts, Enumerate(set(masters))+" "+text)
+			parts = append(parts, fault.Enumerate(facts.Distinct(masters))+" "+text)
 		}
 	}
 	byReason := map[string][]string{}
@@ -67,7 +70,7 @@ func (n *narrative) answers(e *placed) string {
 	group := func(masters []string, why func(string) string) {
 		clear(byReason)
 		reasons = reasons[:0]
-		for _, m := range set(masters) {
+		for _, m := range facts.Distinct(masters) {
 			w := why(m)
 			if byReason[w] == nil {
 				reasons = append(reasons, w)
@@ -94,8 +97,8 @@ func (n *narrative) refusal(e *placed, master string) string {
 	if e.Command != history.CommandSet {
 		return ": the key did not store that token"
 	}
-	if x := n.r.holderAt(place{master, e.Key}, e.At); x != nil && x.who.token != e.Token {
-		return fmt.Sprintf(": it stored the key of %s", other(x.who.client, e.Client))
+	if x := n.r.HolderAt(facts.Place{Master: master, Key: e.Key}, e.At); x != nil && x.Party.Token != e.Token {
+		return fmt.Sprintf(": it stored the key of %s", other(x.Party.Client, e.Client))
 	}
 	return ""
 }
@@ -103,12 +106,12 @@ func (n *narrative) refusal(e *placed, master string) string {
 // silence names the faults that may be why a master did not answer.
 func (n *narrative) silence(e *placed, master string) string {
 	var names []string
-	for _, v := range e.ask.votes {
+	for _, v := range e.ask.Votes {
 		if v.Master != master || !v.Unknown {
 			continue
 		}
-		for _, f := range n.r.faultsWithin(sent(v), v.At) {
-			if silences(f, v) {
+		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
+			if facts.Silences(f, v) {
 				names = append(names, fmt.Sprintf("%s #%d", f.Name, f.ID))
 			}
 		}

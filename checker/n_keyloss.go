@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -37,8 +40,8 @@ func group(masters []string, of func(master string) cause) {
 // have a master in common, and each such master must have lost the key of one lease before it
 // voted for the other.
 func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
-	e := n.r.lookup()
-	if !e.voted(a) || !e.voted(b) {
+	e := n.r.VoteIndex()
+	if !e.Voted(a) || !e.Voted(b) {
 		return // the events of the grants already say that their votes were not recorded
 	}
 	second := map[string]history.Vote{} // by master: the answer yes to b
@@ -46,11 +49,11 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 		switch {
 		case g.At != when:
 		case i == 0:
-			for _, v := range e.yes(b, history.CommandSet, b.Invoked, g.At, n.r.slack, n.r.quorum()) {
+			for _, v := range e.Granting(b, history.CommandSet, b.Invoked, g.At, n.r.Slack, n.r.Quorum()) {
 				second[v.Master] = v
 			}
 		default:
-			for _, v := range e.yes(b, history.CommandExtend, b.Grants[i-1].At, g.At, n.r.slack, n.r.quorum()) {
+			for _, v := range e.Granting(b, history.CommandExtend, b.Grants[i-1].At, g.At, n.r.Slack, n.r.Quorum()) {
 				second[v.Master] = v
 			}
 		}
@@ -61,9 +64,9 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 	}
 	both := map[string]pair{}
 	var names []string
-	for v := range e.of(a) {
+	for v := range e.OnLease(a) {
 		later, voted := second[v.Master]
-		if !voted || !keeps(v) || v.At > when && v.At-v.Took > when {
+		if !voted || !facts.StoresKey(v) || v.At > when && v.At-v.Took > when {
 			continue
 		}
 		_, known := both[v.Master]
@@ -77,13 +80,13 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 			names = append(names, v.Master)
 		}
 	}
-	names = set(names)
+	names = facts.Distinct(names)
 	if len(names) == 0 {
 		var ms []string
 		for m := range second {
 			ms = append(ms, m)
 		}
-		n.note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", Enumerate(n.r.voters(a)), a.Process, Enumerate(set(ms)), other(b.Process, a.Process)))
+		n.note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", fault.Enumerate(n.r.Voters(a)), a.Process, fault.Enumerate(facts.Distinct(ms)), other(b.Process, a.Process)))
 		return
 	}
 	group(names, func(m string) cause {
@@ -139,10 +142,10 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	var found []history.Vote
 	last := time.Duration(1 << 61)
 	if next.Index < noLine {
-		last = next.At + n.r.h.LongestDelay() // votes that arrived after last have lines after next's
+		last = next.At + n.r.History.LongestDelay() // votes that arrived after last have lines after next's
 	}
-	for v := range n.r.commandLogs().yes[place{m, a.Key}].asked(yes.At, last) {
-		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && sent(v) >= yes.At {
+	for v := range n.r.CommandLogs().Granted[facts.Place{Master: m, Key: a.Key}].InFlight(yes.At, last) {
+		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && facts.Sent(v) >= yes.At {
 			found = append(found, v)
 		}
 	}
@@ -155,7 +158,7 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 // leaseOfVote returns the lease that a vote belongs to, or, if the client was not granted one, a lease
 // that stands for the client's key on the master.
 func (n *narrative) leaseOfVote(v history.Vote) *history.Lease {
-	for _, l := range n.r.leases {
+	for _, l := range n.r.Leases {
 		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
 			return l
 		}
@@ -165,7 +168,7 @@ func (n *narrative) leaseOfVote(v history.Vote) *history.Lease {
 
 // tenant adds the request by which another client's key was stored in between.
 func (n *narrative) tenant(v history.Vote) {
-	if x := n.r.requestOf(v); x != nil {
+	if x := n.r.RequestOf(v); x != nil {
 		n.request(x, true)
 	}
 }
@@ -181,10 +184,10 @@ func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vot
 		}
 	}
 	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), explain: func(ms []string) {
-		if n.r.law.kind != history.Mutex { // it may have said yes to both without losing anything
+		if n.r.Lock.Kind != history.Mutex { // it may have said yes to both without losing anything
 			return
 		}
-		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", Enumerate(ms), a.Process,
+		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", fault.Enumerate(ms), a.Process,
 			theyOrIt(ms), at(yes.At), other(next.Client, a.Process), at(next.At))
 		if also := n.alsoReleased(m, a, yes, next); also != "" {
 			text += "; " + also
@@ -198,7 +201,7 @@ func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vot
 func (n *narrative) lost(masters []string, a *history.Lease, e Event, says string) {
 	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
 	if says != "" {
-		e.Text = Enumerate(masters) + " " + says
+		e.Text = fault.Enumerate(masters) + " " + says
 	}
 	if e.Word == "" {
 		e.Word = "lost"

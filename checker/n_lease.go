@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -12,24 +15,24 @@ import (
 // time. It adds the client's operations under the lease as details.
 func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	r := n.r
-	for _, a := range r.granting(l) {
+	for _, a := range r.GrantingRequests(l) {
 		n.request(a, true)
 	}
 	g := l.Grants[0]
-	votes := r.votesFor(l)
-	voters := masters(votes)
+	votes := r.GrantingVotes(l)
+	voters := facts.MastersOf(votes)
 	e := Event{At: g.At, Kind: EventGranted, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: g.Until, Fence: l.Fence, Word: "granted", Ops: []int{g.Index}}
 	fence := ""
 	if l.Fence != 0 {
 		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
 	}
 	valid := "valid until " + at(g.Until)
-	if r.h.Header.Until == history.UntilReleased || g.Endless() {
+	if r.History.Header.Until == history.UntilReleased || g.Endless() {
 		valid = "valid until it is released"
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, r.what(l), fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, n.what(l), fence, valid, n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
-		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, r.what(l), fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, n.what(l), fence, at(g.Until), n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
 	}
 	n.addResting(e, votes)
 	n.shortTTL(l, g, history.CommandSet, 0)
@@ -66,17 +69,17 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 
 // extension adds an extension of a lease after the grant before, with its requests as details.
 func (n *narrative) extension(l *history.Lease, before, x history.Grant, detail bool) {
-	e := n.r.lookup()
-	votes := e.yes(l, history.CommandExtend, before.At, x.At, n.r.slack, n.r.quorum())
+	e := n.r.VoteIndex()
+	votes := e.Granting(l, history.CommandExtend, before.At, x.At, n.r.Slack, n.r.Quorum())
 	i := slices.IndexFunc(l.Grants, func(g history.Grant) bool { return g.Index == x.Index })
-	if b, known := n.r.backingOf(l, i); known && b.sharing == 1 { // an answer that the extension before it had does not count again
-		votes = slices.DeleteFunc(votes, func(v history.Vote) bool { return !slices.Contains(b.yes, v.Master) })
+	if b, known := n.r.BackingOf(l, i); known && b.Sharing == 1 { // an answer that the extension before it had does not count again
+		votes = slices.DeleteFunc(votes, func(v history.Vote) bool { return !slices.Contains(b.Yes, v.Master) })
 	}
-	voters := masters(votes)
+	voters := facts.MastersOf(votes)
 	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
-		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), n.r.by(voters, e.votedOn(l, history.CommandExtend), x.Index))}, votes)
-	for _, a := range n.r.requests(l.Key, party{l.Process, l.Token}) {
-		if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
+		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), n.votedBy(voters, e.VotedOn(l, history.CommandExtend), x.Index))}, votes)
+	for _, a := range n.r.Requests(l.Key, facts.Party{Client: l.Process, Token: l.Token}) {
+		if a.Command == history.CommandExtend && a.Sent >= before.At && a.Sent <= x.At {
 			n.request(a, true)
 		}
 	}
@@ -88,11 +91,11 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 	byTTL := map[time.Duration][]string{}
 	var ttls []time.Duration
 	var ops []int
-	for v := range n.r.lookup().of(l) {
-		if !v.Yes || v.Command != command || v.TTL <= 0 || v.At < since || sent(v) > g.At || v.At+v.TTL >= g.Until {
+	for v := range n.r.VoteIndex().OnLease(l) {
+		if !v.Yes || v.Command != command || v.TTL <= 0 || v.At < since || facts.Sent(v) > g.At || v.At+v.TTL >= g.Until {
 			continue
 		}
-		if v.TTL >= n.r.h.Header.TTL {
+		if v.TTL >= n.r.History.Header.TTL {
 			continue // the TTL is right, and the grant promises too much
 		}
 		if byTTL[v.TTL] == nil {
@@ -107,7 +110,7 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 			what = "extension"
 		}
 		n.note(g.At, fmt.Sprintf("the %s asked %s to keep the key for %s, not for the lock's TTL of %s: it expires before the lease ends at %s",
-			what, Enumerate(set(byTTL[ttl])), at(ttl), at(n.r.h.Header.TTL), at(g.Until)))
+			what, fault.Enumerate(facts.Distinct(byTTL[ttl])), at(ttl), at(n.r.History.Header.TTL), at(g.Until)))
 	}
 }
 
@@ -130,16 +133,16 @@ func (n *narrative) life(l *history.Lease) {
 		}
 		n.addAt(beforeLines, e)
 	}
-	if l.ReleaseIndex >= 0 && n.r.h.Op(l.ReleaseIndex).F == history.FRelease {
+	if l.ReleaseIndex >= 0 && n.r.History.Op(l.ReleaseIndex).F == history.FRelease {
 		text := fmt.Sprintf("%s released %s", who, l.Key)
-		if n.r.imported() {
-			text += ", " + n.r.by(nil, false, l.ReleaseIndex)
+		if n.r.Imported() {
+			text += ", " + n.votedBy(nil, false, l.ReleaseIndex)
 		}
-		n.add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
+		n.add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.Imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
 	}
-	began := n.r.began(l)
-	for _, a := range n.r.requests(l.Key, party{who, l.Token}) {
-		if a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= began {
+	began := n.r.RequestedAt(l)
+	for _, a := range n.r.Requests(l.Key, facts.Party{Client: who, Token: l.Token}) {
+		if a.Command == history.CommandRelease && a.Sent < n.v.Until && a.Sent >= began {
 			n.request(a, true)
 		}
 	}
@@ -155,13 +158,14 @@ func (n *narrative) life(l *history.Lease) {
 	n.clientFaults(who, l.Invoked, n.v.Until, true)
 }
 
-// by names the masters whose votes a grant rests on, or, in a history made from logs, the log
+// votedBy names the masters whose votes a grant rests on, or, in a history made from logs, the log
 // line of the grant.
-func (r *run) by(voters []string, recorded bool, index int) string {
-	if r.imported() {
-		return "according to " + r.h.Op(index).Value.Evidence
+func (n *narrative) votedBy(voters []string, recorded bool, index int) string {
+	r := n.r
+	if r.Imported() {
+		return "according to " + r.History.Op(index).Value.Evidence
 	}
-	if r.seen != nil {
+	if r.Unfiltered != nil {
 		return "by keys of which the votes say nothing"
 	}
 	if !recorded {
@@ -170,8 +174,8 @@ func (r *run) by(voters []string, recorded bool, index int) string {
 	if len(voters) == 0 {
 		return "without a single vote"
 	}
-	s := "by the votes of " + Enumerate(voters)
-	if q := r.quorum(); q > 0 && len(voters) < q {
+	s := "by the votes of " + fault.Enumerate(voters)
+	if q := r.Quorum(); q > 0 && len(voters) < q {
 		s += fmt.Sprintf(", fewer than the %d that a quorum needs", q)
 	}
 	return s
@@ -185,12 +189,12 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 	if before.Until < grant.At {
 		n.addAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 	}
-	if line, ok := r.called(grant.Index); ok {
-		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
+	if line, ok := r.CallOf(grant.Index); ok {
+		n.add(Event{At: r.History.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
 			Text: fmt.Sprintf("%s called extend", l.Process)})
 	}
-	for _, p := range r.pauses[l.Process] {
-		if p.from < grant.At && p.to > before.At {
+	for _, p := range r.Pauses[l.Process] {
+		if p.From < grant.At && p.To > before.At {
 			n.paused(l.Process, p, false)
 		}
 	}

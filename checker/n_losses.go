@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -13,7 +15,7 @@ import (
 // within reports whether a release may have been executed after the master's yes to a lease and
 // before its yes to the next.
 func within(v, yes, next history.Vote) bool {
-	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
+	return v.Index != yes.Index && v.At >= facts.Sent(yes) && facts.Sent(v) <= next.At
 }
 
 // mayDelete reports whether a release may have deleted the key of a vote: it released the same
@@ -23,7 +25,7 @@ func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored =
 // lastRelease returns the last release that a master executed between its yes to a lease and its
 // yes to the next, and for which is returns true.
 func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
-	for v := range n.r.replies(history.CommandRelease, m).asked(yes.At, next.At) {
+	for v := range n.r.Replies(history.CommandRelease, m).InFlight(yes.At, next.At) {
 		if v.Yes && within(v, yes, next) && is(&v) {
 			last, found = v, true
 		}
@@ -34,8 +36,8 @@ func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*histo
 // by returns the latest time at which a master that said yes to a lease and then to next can have
 // lost the lease's key. It dates a loss whose time no event shows.
 func (n *narrative) by(yes, next history.Vote) time.Duration {
-	executed, _ := n.r.executed(yes)
-	return max(executed, sent(next))
+	executed, _ := n.r.ExecutedBy(yes)
+	return max(executed, facts.Sent(next))
 }
 
 // releasedOwn looks for a release of the lease's own token that the master executed, including
@@ -60,10 +62,10 @@ func (n *narrative) deleted(m string, a *history.Lease, yes, next history.Vote) 
 // releasesOf returns the releases of a token on a master that may have deleted the key of a vote.
 func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote {
 	var found []history.Vote
-	vs := n.r.lookup().token(token)
-	for i := range vs.ids {
-		if k := vs.kind(i); k.Command == history.CommandRelease && k.Master == m && (k.Key == yes.Key || k.Stored == yes.Stored) {
-			found = append(found, vs.at(i))
+	vs := n.r.VoteIndex().ByToken(token)
+	for i := range vs.IDs {
+		if k := vs.Kind(i); k.Command == history.CommandRelease && k.Master == m && (k.Key == yes.Key || k.Stored == yes.Stored) {
+			found = append(found, vs.At(i))
 		}
 	}
 	return found
@@ -73,7 +75,7 @@ func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote
 // executed it at any later time.
 func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	for _, v := range slices.Backward(n.releasesOf(a.Token, m, yes)) {
-		if v.Unknown && sent(v) <= next.At {
+		if v.Unknown && facts.Sent(v) <= next.At {
 			return n.byRelease(v, a, yes, next, CauseUnanswered), true
 		}
 	}
@@ -82,13 +84,13 @@ func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vot
 
 // byRelease returns the cause that a release deleted a key, or may have deleted it.
 func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
-	delayed := sent(v) < yes.At
-	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), explain: func(ms []string) {
-		if x := n.r.requestOf(v); x != nil {
+	delayed := facts.Sent(v) < yes.At
+	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", facts.Sent(v).Round(time.Millisecond)), explain: func(ms []string) {
+		if x := n.r.RequestOf(v); x != nil {
 			n.request(x, !delayed && why != CauseUnanswered)
 		}
 		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
-		e.At, _ = n.r.executed(v)
+		e.At, _ = n.r.ExecutedBy(v)
 		if e.At > next.At || why == CauseUnanswered { // the master executed it before next
 			e.At, e.Ops = n.by(yes, next), nil
 		}
@@ -105,18 +107,18 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 			whose = "a release of another token by " + v.Client
 		}
 		if delayed {
-			details += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET", at(sent(v)), theyOrIt(ms))
+			details += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET", at(facts.Sent(v)), theyOrIt(ms))
 		}
 		if details != "" {
 			details += ","
 		}
 		says := fmt.Sprintf("executed %s%s and deleted the key", whose, details)
 		if why == CauseUnanswered {
-			says = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(sent(v)))
+			says = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(facts.Sent(v)))
 		} else if e.Ops != nil {
 			for _, m := range ms {
 				for _, y := range n.releasesOf(v.Token, m, yes) {
-					if y.Key == v.Key && y.Yes && (sent(y)-sent(v)).Abs() <= atOnce && !slices.Contains(e.Ops, y.Index) {
+					if y.Key == v.Key && y.Yes && (facts.Sent(y)-facts.Sent(v)).Abs() <= facts.RequestSpread && !slices.Contains(e.Ops, y.Index) {
 						e.Ops = append(e.Ops, y.Index)
 					}
 				}
@@ -135,16 +137,16 @@ func (n *narrative) alsoReleased(m string, a *history.Lease, yes, next history.V
 }
 
 func (n *narrative) expired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	ttl := n.r.lifetime(yes)
-	if ttl <= 0 || sent(next) < yes.At+ttl {
+	ttl := n.r.Lifetime(yes)
+	if ttl <= 0 || facts.Sent(next) < yes.At+ttl {
 		return cause{}, false
 	}
 	return n.byExpiry(a, yes, next, ttl, CauseExpired), true
 }
 
 func (n *narrative) mayHaveExpired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	ttl := n.r.lifetime(yes)
-	if ttl <= 0 || next.At < sent(yes)+ttl {
+	ttl := n.r.Lifetime(yes)
+	if ttl <= 0 || next.At < facts.Sent(yes)+ttl {
 		return cause{}, false
 	}
 	return n.byExpiry(a, yes, next, ttl, CauseMayExpired), true
@@ -156,35 +158,35 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 		if why == CauseMayExpired {
 			how = "may have expired"
 		}
-		end := min(yes.At+ttl, max(sent(next), sent(yes)+ttl))
+		end := min(yes.At+ttl, max(facts.Sent(next), facts.Sent(yes)+ttl))
 		n.lost(ms, a, Event{At: end, Cause: why, Word: "expired", Text: fmt.Sprintf("the key of %s %s on %s: the last yes to it came by %s, and its TTL was %s",
-			a.Process, how, Enumerate(ms), at(yes.At), at(ttl))}, "")
+			a.Process, how, fault.Enumerate(ms), at(yes.At), at(ttl))}, "")
 	}}
 }
 
 // restarted looks for a restart of the master before next after which no record shows that it
 // still stored the key.
 func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	executed, _ := n.r.executed(next)
-	return n.restartedBetween(m, a, sent(yes), executed)
+	executed, _ := n.r.ExecutedBy(next)
+	return n.restartedBetween(m, a, facts.Sent(yes), executed)
 }
 
 // restartedMeanwhile looks for a restart after next was sent and before it was answered. The
 // request may have reached the master only after it was up again: a link held it, or the client
 // had to reconnect.
 func (n *narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	executed, _ := n.r.executed(next)
-	if !slices.ContainsFunc(n.r.statesOf(m, executed, next.At), func(s state) bool { return s.is == "up" }) {
+	executed, _ := n.r.ExecutedBy(next)
+	if !slices.ContainsFunc(n.r.StatesOf(m, executed, next.At), func(s facts.State) bool { return s.Status == "up" }) {
 		return cause{}, false
 	}
-	return n.restartedBetween(m, a, sent(yes), next.At)
+	return n.restartedBetween(m, a, facts.Sent(yes), next.At)
 }
 
 // disturbed looks for faults of a master's clock or memory, which can expire or evict a key
 // without a restart.
 func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	from, to := sent(yes), next.At
-	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
+	from, to := facts.Sent(yes), next.At
+	for _, f := range slices.Backward(n.r.FaultsWithin(from, to)) {
 		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
 			continue
 		}
@@ -216,7 +218,7 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 // may extend a key without comparing its token first.
 func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	var by history.Vote
-	for v := range n.r.replies(history.CommandExtend, m).asked(yes.At, next.At) {
+	for v := range n.r.Replies(history.CommandExtend, m).InFlight(yes.At, next.At) {
 		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) {
 			by = v
 		}
@@ -224,16 +226,16 @@ func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote
 	if by.Master == "" {
 		return cause{}, false
 	}
-	end := by.At + n.r.lifetime(by)
-	if next.At < sent(by)+n.r.lifetime(by) {
+	end := by.At + n.r.Lifetime(by)
+	if next.At < facts.Sent(by)+n.r.Lifetime(by) {
 		return cause{}, false
 	}
 	return cause{name: "shortened by " + by.Token, explain: func(ms []string) {
-		n.lost(ms, a, Event{At: min(end, max(sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)}, "")
+		n.lost(ms, a, Event{At: min(end, max(facts.Sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)}, "")
 	}}, true
 }
 
 func (n *narrative) shortenedText(ms []string, a *history.Lease, by history.Vote) string {
 	return fmt.Sprintf("the key of %s expired on %s: by %s %s had extended it for %s, although it was not its own",
-		a.Process, Enumerate(ms), at(by.At), other(by.Client, a.Process), at(n.r.lifetime(by).Round(time.Millisecond)))
+		a.Process, fault.Enumerate(ms), at(by.At), other(by.Client, a.Process), at(n.r.Lifetime(by).Round(time.Millisecond)))
 }

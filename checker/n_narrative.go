@@ -5,13 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
 // narrative collects the events of one violation. Events may be added in any order and more
 // than once.
 type narrative struct {
-	r      *run
+	r      *facts.Run
 	v      *Violation
 	scope  scope
 	from   time.Duration // details before this time are left out
@@ -23,10 +25,10 @@ type narrative struct {
 // placed is an event with its position among the events of one time.
 type placed struct {
 	Event
-	order int    // twice the index of the event's line; one less than that puts it before the line
-	ask   *asked // the request, for EventAsked and EventAnswered
-	rests []int  // the lines of the votes on which a grant or an extension rests
-	says  string // what the text says of the masters with which it begins, if the event joins with its like
+	order int            // twice the index of the event's line; one less than that puts it before the line
+	ask   *facts.Request // the request, for EventAsked and EventAnswered
+	rests []int          // the lines of the votes on which a grant or an extension rests
+	says  string         // what the text says of the masters with which it begins, if the event joins with its like
 }
 
 // scope says what a narrative is about.
@@ -37,7 +39,8 @@ type scope struct {
 	writes   bool   // it is about writes, and tells those that matter itself
 }
 
-func (r *run) narrate(v *Violation, about scope) *narrative {
+// narrate begins the narrative of a violation.
+func narrate(r *facts.Run, v *Violation, about scope) *narrative {
 	return &narrative{r: r, v: v, scope: about, from: v.At, faults: map[int]bool{}}
 }
 
@@ -61,14 +64,14 @@ func (n *narrative) addSaying(e Event, says string) {
 func (n *narrative) addResting(e Event, votes []history.Vote) {
 	latest := map[string]history.Vote{}
 	for _, v := range votes {
-		if x, known := latest[v.Master]; !known || byAnswer(x, v) < 0 {
+		if x, known := latest[v.Master]; !known || facts.ByArrival(x, v) < 0 {
 			latest[v.Master] = v
 		}
 	}
 	p := placed{Event: e, order: 2 * e.Ops[0]}
 	for _, m := range e.Yes {
 		p.rests = append(p.rests, latest[m].Index)
-		n.request(n.r.requestOf(latest[m]), true)
+		n.request(n.r.RequestOf(latest[m]), true)
 	}
 	n.put(p)
 }
@@ -77,9 +80,9 @@ func (n *narrative) addResting(e Event, votes []history.Vote) {
 func (n *narrative) addAt(where int, e Event) { n.addAtSaying(where, e, "") }
 
 func (n *narrative) addAtSaying(where int, e Event, says string) {
-	i := n.r.h.Before(e.At)
+	i := n.r.History.Before(e.At)
 	if where == afterLines {
-		i = n.r.h.Before(e.At + 1)
+		i = n.r.History.Before(e.At + 1)
 	}
 	n.put(placed{Event: e, order: 2*i - 1, says: says})
 }
@@ -96,10 +99,10 @@ func (n *narrative) put(e placed) {
 		case x.At != e.At || x.Kind != e.Kind:
 		case e.Kind == EventFault && x.Fault == e.Fault:
 			x.Detail = x.Detail && e.Detail
-			x.Masters = set(slices.Concat(x.Masters, e.Masters))
-			for _, f := range n.r.faults {
+			x.Masters = facts.Distinct(slices.Concat(x.Masters, e.Masters))
+			for _, f := range n.r.Faults {
 				if f.ID == e.Fault {
-					x.Text = n.r.struck(f, x.Masters)
+					x.Text = n.struck(f, x.Masters)
 				}
 			}
 			return

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -12,10 +14,10 @@ import (
 func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	r := n.r
 	n.lease(l, min(to, n.v.Until))
-	over := endBefore(l, to)
+	over := facts.LeaseEnd(l, to)
 	why := false
-	for _, p := range r.pauses[l.Process] {
-		if p.from < to && p.to > over && p.to > l.Invoked {
+	for _, p := range r.Pauses[l.Process] {
+		if p.From < to && p.To > over && p.To > l.Invoked {
 			why = true
 			n.paused(l.Process, p, false)
 		}
@@ -23,8 +25,8 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	n.over(l, over)
 	why = n.blocked(l, over, to) || why
 	if !why { // a stall matters only if no pause and no pending call delayed the client
-		for i := range r.h.Ops {
-			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
+		for i := range r.History.Ops {
+			if op := &r.History.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
 				why = true
 				n.add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{op.Index}, Word: "stalled",
 					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", at(op.Value.Took))})
@@ -32,7 +34,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 		}
 	}
 	n.clientClock(l, to)
-	if !why && r.h.Header.Driver != "" && r.h.Header.Driver != history.Imported && to-over > max(r.h.Header.TTL/20, r.slack) {
+	if !why && r.History.Header.Driver != "" && r.History.Header.Driver != history.Imported && to-over > max(r.History.Header.TTL/20, r.Slack) {
 		// Lockpick recorded this history of its own clients: they leave as soon as their lock says
 		// that the lease is over, and everything that stops them is recorded.
 		why = true
@@ -48,7 +50,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 // over adds the end of a lease.
 func (n *narrative) over(l *history.Lease, end time.Duration) {
 	if l.ReleaseIndex >= 0 && l.Released == end {
-		op := n.r.h.Op(l.ReleaseIndex)
+		op := n.r.History.Op(l.ReleaseIndex)
 		if op.F == history.FRelease {
 			n.add(Event{At: end, Kind: EventReleased, Client: l.Process, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: fmt.Sprintf("%s released %s", l.Process, l.Key)})
 		}
@@ -62,15 +64,15 @@ func (n *narrative) over(l *history.Lease, end time.Duration) {
 // commands from the masters.
 func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 	found := false
-	for _, i := range n.r.linesOf(l.Process) {
-		op := &n.r.h.Ops[i]
+	for _, i := range n.r.LinesOf(l.Process) {
+		op := &n.r.History.Ops[i]
 		if op.Time > over {
 			break
 		}
 		if op.Type != history.Invoke || op.F != history.FExtend && op.F != history.FWrite && op.F != history.FRead {
 			continue
 		}
-		end, line := n.r.returned(op)
+		end, line := n.r.Returned(op)
 		if end <= over {
 			continue
 		}
@@ -80,9 +82,9 @@ func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 		text := fmt.Sprintf("the call of %s returned", op.F)
 		if line < 0 {
 			text = fmt.Sprintf("the call of %s had not returned when the history ended", op.F)
-		} else if n.r.h.Op(line).Type != history.OK {
+		} else if n.r.History.Op(line).Type != history.OK {
 			text = fmt.Sprintf("the call of %s failed", op.F)
-			if e := n.r.h.Op(line).Error; e != "" {
+			if e := n.r.History.Op(line).Error; e != "" {
 				text += ": " + e
 			}
 		}

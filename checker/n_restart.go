@@ -5,21 +5,23 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 	"lockpick/history/fault"
 )
 
 func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
-	back := func(after time.Duration) (state, bool) {
-		for _, s := range n.r.statesOf(m, after, to) {
-			if s.is == "up" {
+	back := func(after time.Duration) (facts.State, bool) {
+		for _, s := range n.r.StatesOf(m, after, to) {
+			if s.Status == "up" {
 				return s, true
 			}
 		}
-		return state{}, false
+		return facts.State{}, false
 	}
-	survived := func(s state, seen bool) bool {
-		return seen && s.keys != nil && a.Token != "" && s.keys[a.Key] == a.Token
+	survived := func(s facts.State, seen bool) bool {
+		return seen && s.Keys != nil && a.Token != "" && s.Keys[a.Key] == a.Token
 	}
 	what := "key"
 	if a.Token == "" {
@@ -28,8 +30,8 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 	// gone adds that masters no longer stored the key when they were up again.
 	gone := func(ms []string, after time.Duration) {
 		for _, m := range ms {
-			for _, s := range n.r.statesOf(m, after, to) {
-				if s.is == "up" {
+			for _, s := range n.r.StatesOf(m, after, to) {
+				if s.Status == "up" {
 					n.up(m, s, false)
 					ms = slices.DeleteFunc(slices.Clone(ms), func(x string) bool { return x == m })
 					break
@@ -40,11 +42,11 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			n.lost(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
 		}
 	}
-	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
-		if !ends(f.Name) || !f.Installed || !slices.Contains(f.Masters, m) {
+	for _, f := range slices.Backward(n.r.FaultsWithin(from, to)) {
+		if !facts.EndsMaster(f.Name) || !f.Installed || !slices.Contains(f.Masters, m) {
 			continue
 		}
-		struck, _ := n.r.strike(f, m)
+		struck, _ := n.r.StruckAt(f, m)
 		if struck <= from || struck >= to {
 			continue
 		}
@@ -57,18 +59,18 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			gone(ms, struck)
 		}}, true
 	}
-	for _, s := range slices.Backward(n.r.statesOf(m, from, to)) {
-		if s.is != "down" {
+	for _, s := range slices.Backward(n.r.StatesOf(m, from, to)) {
+		if s.Status != "down" {
 			continue
 		}
-		up, seen := back(s.at)
+		up, seen := back(s.At)
 		if !seen || survived(up, seen) {
 			continue
 		}
-		return cause{name: "down " + at(s.at), explain: func(ms []string) {
-			n.add(Event{At: s.at, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.line},
-				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", Enumerate(ms), fault.Persistence(n.r.h.Header.Persistence))})
-			gone(ms, s.at)
+		return cause{name: "down " + at(s.At), explain: func(ms []string) {
+			n.add(Event{At: s.At, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.Line},
+				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", fault.Enumerate(ms), fault.Persistence(n.r.History.Header.Persistence))})
+			gone(ms, s.At)
 		}}, true
 	}
 	return cause{}, false
@@ -79,7 +81,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 func (n *narrative) countersLost(a, b *history.Lease) bool {
 	found := false
 	counter := &history.Lease{Key: a.Key, Process: a.Process}
-	group(n.r.voters(a), func(m string) cause {
+	group(n.r.Voters(a), func(m string) cause {
 		c, ok := n.restartedBetween(m, counter, a.Invoked, b.Acquired())
 		found = found || ok
 		return c

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -14,19 +16,19 @@ func (n *narrative) storage(l *history.Lease) {
 		return
 	}
 	first := time.Duration(-1) // of the late writes
-	for _, w := range n.r.storedUnder(l) {
-		late := n.scope.effects && w.late() && w.op.Time >= n.v.At && (first < 0 || w.op.Time == first)
+	for _, w := range n.r.StoredUnder(l) {
+		late := n.scope.effects && w.Late() && w.Op.Time >= n.v.At && (first < 0 || w.Op.Time == first)
 		if late {
-			first = w.op.Time
+			first = w.Op.Time
 		}
 		n.stored(w, l.Process, !late)
 	}
 }
 
 // stored adds that the storage applied or refused a write, and when its client sent the write.
-func (n *narrative) stored(w storedWrite, client string, detail bool) {
-	apply, value := w.op, w.op.Value
-	if sent, i, ok := n.r.sent(apply); ok && sent < apply.Time {
+func (n *narrative) stored(w facts.StoredWrite, client string, detail bool) {
+	apply, value := w.Op, w.Op.Value
+	if sent, i, ok := n.r.SentWrite(apply); ok && sent < apply.Time {
 		n.add(Event{At: sent, Kind: EventSent, Detail: detail, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Word: "write", Ops: []int{i},
 			Text: fmt.Sprintf("%s sent its write of %d", client, value.Value)})
 	}
@@ -49,9 +51,9 @@ func (n *narrative) stored(w storedWrite, client string, detail bool) {
 			e.Text += ": it carries another's token"
 			break
 		}
-		e.Word = fmt.Sprintf("%d < %d", value.Fence, w.highest)
+		e.Word = fmt.Sprintf("%d < %d", value.Fence, w.Highest)
 		e.Text += ": token " + e.Word
-	case w.stale:
+	case w.Stale:
 		e.Text += ", after a write of a later lease"
 	case value.Fenced:
 		e.Text += fmt.Sprintf(" with the fencing token %d", value.Fence)
@@ -61,7 +63,7 @@ func (n *narrative) stored(w storedWrite, client string, detail bool) {
 
 // marked adds when the token of a write was stored in the storage.
 func (n *narrative) marked(write *history.Op, client string) {
-	if m := n.r.marked(write); m != nil {
+	if m := n.r.MarkOf(write); m != nil {
 		n.add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
 			Text: fmt.Sprintf("%s put its token into the storage", client)})
 	}

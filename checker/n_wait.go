@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -16,52 +19,52 @@ const (
 
 // stuck adds the requests of the clients that were not granted a key, the masters' answers, what
 // the masters stored under the key, who held it last, and which faults had not healed.
-func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []attempt) {
+func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []facts.Acquire) {
 	r, key := n.r, n.v.Key
 	explained := false
 	for _, client := range clients[:min(len(clients), maxWaiting)] {
 		explained = n.lastTry(client, from, to) || explained
-		var mine []attempt
+		var mine []facts.Acquire
 		for _, a := range attempts {
-			if a.client == client {
+			if a.Client == client {
 				mine = append(mine, a)
 			}
 		}
 		if len(mine) > maxCalls {
-			n.addAt(afterLines, Event{At: mine[len(mine)-2].ended, Kind: EventTried, Client: client, Key: key, Count: len(mine) - maxCalls, Word: "tried",
+			n.addAt(afterLines, Event{At: mine[len(mine)-2].Ended, Kind: EventTried, Client: client, Key: key, Count: len(mine) - maxCalls, Word: "tried",
 				Text: fmt.Sprintf("%s had asked %d more times and had been refused", client, len(mine)-maxCalls)})
-			mine = []attempt{mine[0], mine[len(mine)-1]}
+			mine = []facts.Acquire{mine[0], mine[len(mine)-1]}
 		}
 		for _, a := range mine {
-			if !a.ok {
-				n.ended(a, a.err)
+			if !a.OK {
+				n.ended(a, a.Err)
 			}
 		}
 	}
 	byToken := map[string][]string{}
 	lines := map[string][]int{}
-	for m, s := range r.stored(key, to) {
+	for m, s := range n.lastStored(key, to) {
 		if s.Value.Keys[key] != "" {
 			byToken[s.Value.Keys[key]] = append(byToken[s.Value.Keys[key]], m)
 			lines[s.Value.Keys[key]] = append(lines[s.Value.Keys[key]], s.Index)
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(byToken)) {
-		ms := set(byToken[token])
+		ms := facts.Distinct(byToken[token])
 		explained = true
 		slices.Sort(lines[token])
 		last := lines[token][len(lines[token])-1]
-		n.add(Event{At: r.h.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
-			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", Enumerate(ms), r.owner(key, token), key)})
+		n.add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
+			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", fault.Enumerate(ms), n.owner(key, token), key)})
 	}
-	for _, l := range slices.Backward(r.leases) {
+	for _, l := range slices.Backward(r.Leases) {
 		if l.Key == key && l.Acquired() < to {
 			explained = true
 			n.lease(l, to)
 			switch {
 			case l.ReleaseIndex < 0 || l.Released > to:
 				n.note(to, fmt.Sprintf("%s, who was the last to be granted %s, had not released it by %s", l.Process, key, at(to)))
-			case r.h.Op(l.ReleaseIndex).F == history.FCrash:
+			case r.History.Op(l.ReleaseIndex).F == history.FCrash:
 				n.clientFaults(l.Process, l.Released, l.Released, false)
 			default:
 				n.over(l, l.Released)
@@ -69,7 +72,7 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 			break
 		}
 	}
-	for _, f := range r.faults {
+	for _, f := range r.Faults {
 		if f.Installed && !f.Healed && f.Problem != "" {
 			explained = true
 			n.fault(f, false, nil)
@@ -82,37 +85,38 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 }
 
 // ended adds the call of an acquire and how it ended.
-func (n *narrative) ended(a attempt, err string) {
-	n.add(Event{At: a.invoked, Kind: EventCalled, Client: a.client, Key: a.key, Command: history.FAcquire, Until: a.ended, Word: "acquire", Ops: a.ops[:1],
-		Text: fmt.Sprintf("%s asked for %s", a.client, a.key)})
-	if a.open || len(a.ops) < 2 {
+func (n *narrative) ended(a facts.Acquire, err string) {
+	n.add(Event{At: a.Invoked, Kind: EventCalled, Client: a.Client, Key: a.Key, Command: history.FAcquire, Until: a.Ended, Word: "acquire", Ops: a.Ops[:1],
+		Text: fmt.Sprintf("%s asked for %s", a.Client, a.Key)})
+	if a.Open || len(a.Ops) < 2 {
 		return
 	}
-	if a.ok {
-		n.add(Event{At: a.ended, Kind: EventGranted, Client: a.client, Key: a.key, Word: "granted", Ops: a.ops[1:2], Text: fmt.Sprintf("%s was granted %s", a.client, a.key)})
+	if a.OK {
+		n.add(Event{At: a.Ended, Kind: EventGranted, Client: a.Client, Key: a.Key, Word: "granted", Ops: a.Ops[1:2], Text: fmt.Sprintf("%s was granted %s", a.Client, a.Key)})
 		return
 	}
-	text := fmt.Sprintf("%s was refused", a.client)
+	text := fmt.Sprintf("%s was refused", a.Client)
 	if err != "" {
 		text += ": " + err
 	}
-	n.add(Event{At: a.ended, Kind: EventRefused, Client: a.client, Key: a.key, Command: history.FAcquire, Word: "refused", Ops: a.ops[1:2], Text: text})
+	n.add(Event{At: a.Ended, Kind: EventRefused, Client: a.Client, Key: a.Key, Command: history.FAcquire, Word: "refused", Ops: a.Ops[1:2], Text: text})
 }
 
 // allHealed adds the end of all faults, and which masters had not come back.
-func (n *narrative) allHealed(h healing) {
-	text := fmt.Sprintf("all faults had healed: within %s a free lock must be granted", at(h.bound))
-	if len(h.gone) > 0 {
-		text += fmt.Sprintf(", but %s had not come back", Enumerate(set(h.gone)))
+func (n *narrative) allHealed(h facts.Healing) {
+	text := fmt.Sprintf("all faults had healed: within %s a free lock must be granted", at(h.Bound))
+	if len(h.Gone) > 0 {
+		text += fmt.Sprintf(", but %s had not come back", fault.Enumerate(facts.Distinct(h.Gone)))
 	}
-	n.add(Event{At: h.at, Kind: EventHealed, Masters: h.gone, Until: h.at + h.bound, Ops: []int{h.index}, Text: text})
+	n.add(Event{At: h.At, Kind: EventHealed, Masters: h.Gone, Until: h.At + h.Bound, Ops: []int{h.Line}, Text: text})
 }
 
-// stored returns, by master, the last line up to a time that lists the keys that it stored.
-func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
+// lastStored returns, by master, the last line up to a time that lists the keys that it stored.
+func (n *narrative) lastStored(key string, until time.Duration) map[string]*history.Op {
+	r := n.r
 	held := map[string]*history.Op{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		if op.Time > until {
 			break
 		}

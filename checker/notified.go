@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -21,7 +23,7 @@ var Notified = Property{
 	Says:  "a client whose lease is over is told, and begins nothing more under it",
 	Title: "the holder is told of the loss",
 	rules: &rules{
-		judge:  (*run).notified,
+		judge:  (*judging).notified,
 		gaps:   []gap{nobodyEntered},
 		exempt: []exemption{sharesHolds},
 	},
@@ -34,20 +36,20 @@ var Notified = Property{
 // operation, or if its machine stalled: such operations are not judged. A lease is over when its
 // validity ends, when it is released, or when so many masters have said no to one extension that no
 // quorum can store the token.
-func (r *run) notified() *judgement {
-	slack := max(r.slack, r.h.Header.TTL/20)
+func (r *judging) notified() *judgement {
+	slack := max(r.Slack, r.History.Header.TTL/20)
 	lost := r.lostBy()
 	still := 0
 	var judged []time.Duration
 	var found []Violation
 	byOp := map[int]unaware{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
-		if op.Value == nil || op.Value.Token == "" || !r.counts(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
+		if op.Value == nil || op.Value.Token == "" || !r.InWindow(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
 			continue
 		}
 		judged = append(judged, op.Time)
-		l := r.leaseAt(i)
+		l := r.LeaseAt(i)
 		u := unaware{op: op, lease: l}
 		switch {
 		case l == nil: // the client had no lease, so no stall can excuse it
@@ -55,15 +57,15 @@ func (r *run) notified() *judgement {
 		case lost[l] != nil && op.Time > lost[l].Time+slack:
 			u.lost, u.since = lost[l], lost[l].Time
 		default:
-			if u.since = endBefore(l, op.Time); op.Time <= u.since+slack {
+			if u.since = facts.LeaseEnd(l, op.Time); op.Time <= u.since+slack {
 				continue
 			}
 		}
-		if op.F == history.FWrite && !r.written(op) {
+		if op.F == history.FWrite && !r.Written(op) {
 			continue
 		}
 		if l != nil {
-			if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
+			if r.PausedIn(op.Process, u.since-slack, op.Time) || r.StalledIn(u.since-slack, op.Time) {
 				still++
 				continue
 			}
@@ -102,31 +104,31 @@ func (r *run) notified() *judgement {
 
 // lostBy finds, for each lease, the first extension that so many masters refused that the lock
 // knew that no quorum can store the token. It returns the line that completed the extension.
-func (r *run) lostBy() map[*history.Lease]*history.Op {
-	q, n := r.quorum(), r.h.Header.Masters
+func (r *judging) lostBy() map[*history.Lease]*history.Op {
+	q, n := r.Quorum(), r.History.Header.Masters
 	found := map[*history.Lease]*history.Op{}
 	if q == 0 || n == 0 {
 		return found
 	}
-	t := r.commandLogs()
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	t := r.CommandLogs()
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
 			continue
 		}
-		l := r.leaseAt(i)
+		l := r.LeaseAt(i)
 		if l == nil || found[l] != nil {
 			continue
 		}
-		asked, ok := r.asked(op.Index)
+		asked, ok := r.CalledAt(op.Index)
 		if !ok {
 			continue
 		}
 		no := 0
-		for _, m := range r.masterNames() {
-			if x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}}); x != nil {
-				for v := range x.extends.asked(asked, op.Time) {
-					if v.Refused() && sent(v) >= asked && v.At <= op.Time {
+		for _, m := range r.Masters() {
+			if x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}}); x != nil {
+				for v := range x.Extensions.InFlight(asked, op.Time) {
+					if v.Refused() && facts.Sent(v) >= asked && v.At <= op.Time {
 						no++
 						break
 					}
@@ -142,7 +144,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 
 // explainUnaware explains that a client entered its section or began a write under a lease that was
 // over.
-func (r *run) explainUnaware(n *narrative, u unaware) {
+func (r *judging) explainUnaware(n *narrative, u unaware) {
 	v := n.v
 	did, kind, word := "entered its critical section on "+v.Key, EventEntered, "enter"
 	if u.op.F == history.FWrite {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
 // ownershipBreach is a command that changed another client's key, or the loss of a key to another
 // client.
 type ownershipBreach struct {
-	by     party
+	by     facts.Party
 	vote   history.Vote  // the yes that proves it: to a release or extension, or to the next SET
 	victim *history.Vote // the yes to the SET that created the key; nil: not known
 	set    bool          // the master never said yes to a SET by this party
@@ -22,7 +24,7 @@ var OwnKeys = Property{
 	Says:  "no one releases or extends another's key",
 	Votes: true, ToleratesStalls: true,
 	rules: &rules{
-		judge: (*run).ownKeys,
+		judge: (*judging).ownKeys,
 		gaps:  []gap{{nil, "no vote for a release or an extension was recorded"}},
 	},
 }
@@ -38,21 +40,21 @@ var OwnKeys = Property{
 //
 // If the network may duplicate requests, the duplicate of a refused SET may have been granted, so
 // only keys that were taken away are judged.
-func (r *run) ownKeys() *judgement {
-	t := r.commandLogs()
+func (r *judging) ownKeys() *judgement {
+	t := r.CommandLogs()
 	var judged, given []time.Duration
 	var all []ownershipBreach
 	victims := map[int]bool{}
-	for _, p := range t.places {
-		sets := t.yes[p]
-		for x := range t.on(p) {
-			for _, vs := range []votes{x.frees, x.extends} {
-				for i := range vs.ids {
-					if !vs.kind(i).Yes || r.h.Header.Duplicates {
+	for _, p := range t.Places {
+		sets := t.Granted[p]
+		for x := range t.On(p) {
+			for _, vs := range []facts.Votes{x.Releases, x.Extensions} {
+				for i := range vs.IDs {
+					if !vs.Kind(i).Yes || r.History.Header.Duplicates {
 						continue
 					}
-					v := vs.at(i)
-					if !r.counts(v.At) {
+					v := vs.At(i)
+					if !r.InWindow(v.At) {
 						continue
 					}
 					judged = append(judged, v.At)
@@ -65,19 +67,19 @@ func (r *run) ownKeys() *judgement {
 				}
 			}
 		}
-		for i := 1; i < sets.len(); i++ {
-			next := sets.at(i)
-			if !r.counts(next.At) {
+		for i := 1; i < sets.Len(); i++ {
+			next := sets.At(i)
+			if !r.InWindow(next.At) {
 				continue
 			}
 			given = append(given, next.At)
-			if s, ok := r.takenAway(sets.at(i-1), next); ok && !victims[s.victim.Index] {
+			if s, ok := r.takenAway(sets.At(i-1), next); ok && !victims[s.victim.Index] {
 				all = append(all, s)
 			}
 		}
 	}
 	what := "releases and extensions that were answered yes"
-	if r.h.Header.Duplicates {
+	if r.History.Header.Duplicates {
 		judged, what = given, "keys that changed hands"
 	}
 	if len(judged) == 0 && len(all) == 0 {
@@ -87,10 +89,10 @@ func (r *run) ownKeys() *judgement {
 	found := make([]Violation, 0, len(all))
 	for _, s := range all {
 		byVote[s.vote.Index] = s
-		v := Violation{Key: s.vote.Key, At: s.vote.At, Until: s.vote.At, Ops: []int{s.vote.Index}, Tokens: []string{s.by.token}, Clients: []string{s.by.client}}
+		v := Violation{Key: s.vote.Key, At: s.vote.At, Until: s.vote.At, Ops: []int{s.vote.Index}, Tokens: []string{s.by.Token}, Clients: []string{s.by.Client}}
 		if s.victim != nil {
 			v.Ops = []int{s.victim.Index, s.vote.Index}
-			v.Tokens, v.Clients = []string{s.victim.Token, s.by.token}, []string{s.victim.Client, s.by.client}
+			v.Tokens, v.Clients = []string{s.victim.Token, s.by.Token}, []string{s.victim.Client, s.by.Client}
 		}
 		found = append(found, v)
 	}
@@ -105,7 +107,7 @@ func (r *run) ownKeys() *judgement {
 			return fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(t.checked, "release or extension", "releases and extensions"))
 		},
 	}
-	if r.h.Header.Duplicates {
+	if r.History.Header.Duplicates {
 		j.holds = func(t tally) string {
 			return fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, so a client that was refused may have the key all the same)", count(t.checked, "change of hands", "changes of hands"))
 		}
@@ -114,9 +116,9 @@ func (r *run) ownKeys() *judgement {
 }
 
 // lastOther returns the last SET of another party that was answered before a time, or nil.
-func lastOther(sets votes, who party, before time.Duration) *history.Vote {
-	for i := sets.since(before) - 1; i >= 0; i-- {
-		if v := sets.at(i); (party{v.Client, v.Token}) != who {
+func lastOther(sets facts.Votes, who facts.Party, before time.Duration) *history.Vote {
+	for i := sets.CountBefore(before) - 1; i >= 0; i-- {
+		if v := sets.At(i); (facts.Party{Client: v.Client, Token: v.Token}) != who {
 			return &v
 		}
 	}
@@ -128,21 +130,21 @@ func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 // A yes to a release says that the master deleted a key: if that cannot have been the client's own
 // key, it was another client's. A yes to an extension may also have created a missing key, so it is
 // a violation only while another client's key was certainly stored.
-func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (ownershipBreach, bool) {
-	if x.sets.len() == 0 || !answered(x.sets) {
+func (r *judging) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Votes) (ownershipBreach, bool) {
+	if x.Sets.Len() == 0 || !x.Sets.AllAnswered() {
 		return ownershipBreach{}, false
 	}
-	last := lastOther(sets, x.who, sent(v)-r.slack)
-	s := ownershipBreach{by: x.who, vote: v, victim: last}
+	last := lastOther(sets, x.Party, facts.Sent(v)-r.Slack)
+	s := ownershipBreach{by: x.Party, vote: v, victim: last}
 	since := time.Duration(0) // when the client's own key was certainly gone
-	if said(x.sets) {
-		if last == nil || sent(*last) <= latest(x.sets) {
+	if x.Sets.AnyYes() {
+		if last == nil || facts.Sent(*last) <= x.Sets.LastAnswer() {
 			return ownershipBreach{}, false
 		}
-		if r.endedAfter(x.master, sent(*last)-r.slack, v.At) || r.stalledIn(sent(*last), v.At) { // the restart may have restored the key
+		if r.EndedAfter(x.Master, facts.Sent(*last)-r.Slack, v.At) || r.StalledIn(facts.Sent(*last), v.At) { // the restart may have restored the key
 			return ownershipBreach{}, false
 		}
-		since = sent(*last)
+		since = facts.Sent(*last)
 	} else {
 		s.set = true
 	}
@@ -150,56 +152,56 @@ func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (ownershipBr
 		return s, last != nil && r.stillThere(*last, v)
 	}
 	// One of the client's own extensions may have created its key again.
-	created := x.extends.any(func(e *history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && sent(*e) <= v.At })
+	created := x.Extensions.Any(func(e *history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && facts.Sent(*e) <= v.At })
 	return s, !created
 }
 
 // stillThere reports whether a master certainly still stored the key of a SET when it executed a
 // later command: the TTL was not over, no client had sent a release of it, its client had not
 // crashed, and no fault had struck the master.
-func (r *run) stillThere(set, v history.Vote) bool {
-	from := sent(set) - r.slack
-	if ttl := r.h.Header.TTL; ttl <= 0 || v.At > from+ttl || sent(v) <= set.At {
+func (r *judging) stillThere(set, v history.Vote) bool {
+	from := facts.Sent(set) - r.Slack
+	if ttl := r.History.Header.TTL; ttl <= 0 || v.At > from+ttl || facts.Sent(v) <= set.At {
 		return false
 	}
-	for f := range r.replies(history.CommandRelease, set.Master).asked(from, v.At+r.slack) {
-		mine := party{f.Client, f.Token} == party{set.Client, set.Token}
+	for f := range r.Replies(history.CommandRelease, set.Master).InFlight(from, v.At+r.Slack) {
+		mine := facts.Party{Client: f.Client, Token: f.Token} == facts.Party{Client: set.Client, Token: set.Token}
 		if f.Key == set.Key && (mine || f.Yes || f.Unknown) && f.Index != v.Index {
 			return false
 		}
 	}
-	return !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At) &&
-		!r.toldGone(set, from, v.At+r.slack)
+	return !r.CrashedIn(set.Client, from, v.At+r.Slack) && !r.RestartedIn(set.Master, from, v.At) && !r.DisturbedIn(set.Master, from, v.At) && !r.StalledIn(from, v.At) &&
+		!r.toldGone(set, from, v.At+r.Slack)
 }
 
 // takenAway reports whether a master said yes to SET b although it must still have stored the key
 // of SET a.
-func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
-	ttl := r.h.Header.TTL
+func (r *judging) takenAway(a, b history.Vote) (ownershipBreach, bool) {
+	ttl := r.History.Header.TTL
 	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
 		return ownershipBreach{}, false
 	}
 	// If both were in flight at once, as when held bytes arrive, the answers may come in another
 	// order than the SETs: the master may have executed b first, and b's release before a.
-	if sent(b) <= a.At {
+	if facts.Sent(b) <= a.At {
 		return ownershipBreach{}, false
 	}
-	from := sent(a) - r.slack
+	from := facts.Sent(a) - r.Slack
 	if b.At >= from+ttl {
 		return ownershipBreach{}, false
 	}
-	x := r.commandLogs().byID(logID{place{a.Master, a.Key}, party{a.Client, a.Token}})
-	for range x.frees.asked(from, b.At+r.slack) {
+	x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: a.Master, Key: a.Key}, Party: facts.Party{Client: a.Client, Token: a.Token}})
+	for range x.Releases.InFlight(from, b.At+r.Slack) {
 		return ownershipBreach{}, false
 	}
 	switch {
-	case b.At > r.end-time.Second: // its release may be missing from the history
-	case r.goneIn(a.Client, from, b.At+r.slack):
-	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
-	case r.stalledIn(from, b.At):
-	case r.toldGone(a, from, b.At+r.slack): // last, because it reads the whole history
+	case b.At > r.End-time.Second: // its release may be missing from the history
+	case r.CrashedIn(a.Client, from, b.At+r.Slack):
+	case r.RestartedIn(a.Master, from, b.At), r.DisturbedIn(a.Master, from, b.At):
+	case r.StalledIn(from, b.At):
+	case r.toldGone(a, from, b.At+r.Slack): // last, because it reads the whole history
 	default:
-		return ownershipBreach{by: party{b.Client, b.Token}, vote: b, victim: &a, lost: true}, true
+		return ownershipBreach{by: facts.Party{Client: b.Client, Token: b.Token}, vote: b, victim: &a, lost: true}, true
 	}
 	return ownershipBreach{}, false
 }
@@ -207,15 +209,15 @@ func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 // toldGone reports whether the calls or the changes in the history tell how the key of a SET may have gone, though no vote
 // does: its client released the lease by a command that nothing is known about, or the key ended, or somebody else
 // ended it. What its own client deleted without a call of release is no excuse: it gave up that command before the SET.
-func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+func (r *judging) toldGone(set history.Vote, from, to time.Duration) bool {
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		v := op.Value
 		switch {
 		case op.Key != set.Key || op.Time < from || v == nil:
 		case op.F == history.FRelease && op.Type == history.Invoke && op.Process == set.Client && v.Token == set.Token && op.Time <= to:
 			return true
-		case op.F == history.FChange && op.Process == set.Master && v.Command != "created" && v.Client != set.Client && changed(op) >= from && changed(op) <= to:
+		case op.F == history.FChange && op.Process == set.Master && v.Command != "created" && v.Client != set.Client && facts.ChangedAt(op) >= from && facts.ChangedAt(op) <= to:
 			return true
 		}
 	}
@@ -224,9 +226,9 @@ func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
 
 // explainOwnershipBreach explains that a command changed another client's key, or that a key was lost
 // to another client.
-func (r *run) explainOwnershipBreach(n *narrative, s ownershipBreach) {
+func (r *judging) explainOwnershipBreach(n *narrative, s ownershipBreach) {
 	v := n.v
-	m, by := s.vote.Master, s.by.client
+	m, by := s.vote.Master, s.by.Client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
 	if s.victim != nil {
 		n.vote(*s.victim)
@@ -239,17 +241,17 @@ func (r *run) explainOwnershipBreach(n *narrative, s ownershipBreach) {
 			c.explain([]string{m})
 		}
 		n.violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over",
-			m, v.Key, other(by, s.victim.Client), at(sent(*s.victim)+r.lifetime(*s.victim)-v.At), s.victim.Client))
+			m, v.Key, other(by, s.victim.Client), at(facts.Sent(*s.victim)+r.Lifetime(*s.victim)-v.At), s.victim.Client))
 	case s.set:
 		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
-		if x := r.commandLogs().byID(logID{place{m, v.Key}, s.by}); x != nil && x.sets.len() > 0 {
-			n.vote(x.sets.at(x.sets.len() - 1))
+		if x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: m, Key: v.Key}, Party: s.by}); x != nil && x.Sets.Len() > 0 {
+			n.vote(x.Sets.At(x.Sets.Len() - 1))
 		}
 		n.violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
 	default:
-		if x := r.commandLogs().byID(logID{place{m, v.Key}, s.by}); x != nil {
-			for i := x.sets.len() - 1; i >= 0; i-- {
-				if own := x.sets.at(i); own.Yes && own.Index < s.victim.Index {
+		if x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: m, Key: v.Key}, Party: s.by}); x != nil {
+			for i := x.Sets.Len() - 1; i >= 0; i-- {
+				if own := x.Sets.At(i); own.Yes && own.Index < s.victim.Index {
 					n.vote(own)
 					if c := n.lostKey(m, n.leaseOfVote(own), own, *s.victim); c.explain != nil {
 						c.explain([]string{m})

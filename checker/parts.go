@@ -3,6 +3,8 @@ package checker
 import (
 	"slices"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -53,11 +55,11 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 // CheckExcerpt judges an excerpt of a history that was judged in parts. The counts in its results are those of the
 // whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
-	run := newRun(history.Pack(excerpt))
+	run := judgingOf(history.Pack(excerpt))
 	run.second = func(ops []history.Op) linearizability { return linearizable(&excerpt.Header, ops, PorcupineLimit) }
 	j := run.mutualExclusion()
 	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
-	for i, j := range []*judgement{j, run.beliefsIn(sections(run.h.Ops, run.leaseAt))} {
+	for i, j := range []*judgement{j, run.beliefsIn(facts.SectionsOf(run.History.Ops, run.LeaseAt))} {
 		p := Exclusive()[i]
 		if of := whole.of[p.Name]; of != nil {
 			of.complete(j)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -12,7 +14,7 @@ var Progress = Property{
 	Name: "progress", Level: "AV",
 	Says: "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon",
 	rules: &rules{
-		judge: (*run).progress,
+		judge: (*judging).progress,
 		gaps:  []gap{{nil, "nobody had to wait while nothing was wrong"}},
 	},
 }
@@ -21,42 +23,42 @@ var Progress = Property{
 // client is soon granted it. Clients that split the votes again and again violate it. The time
 // shortly after a fault, a pause, a crash or a missing answer does not count: earlier keys may
 // still be stored for a TTL.
-func (r *run) progress() *judgement {
-	ttl := r.h.Header.TTL
+func (r *judging) progress() *judgement {
+	ttl := r.History.Header.TTL
 	after := ttl + ttl/10 + time.Second
 	var but []history.Span
-	for _, f := range r.faults {
+	for _, f := range r.Faults {
 		if f.Installed {
 			to := f.To + after
 			if fault.Of(f.Name).Clock == fault.MasterClock {
-				to = r.end + 1 // the changed expiries of the keys last
+				to = r.End + 1 // the changed expiries of the keys last
 			}
 			but = append(but, history.Span{From: f.Began, To: to})
 		}
 	}
-	for _, s := range r.stalls().spans {
+	for _, s := range r.Stalls() {
 		but = append(but, history.Span{From: s.From, To: s.To + after})
 	}
-	for _, all := range r.pauses {
+	for _, all := range r.Pauses {
 		for _, p := range all {
-			but = append(but, history.Span{From: p.from, To: p.to + after})
+			but = append(but, history.Span{From: p.From, To: p.To + after})
 		}
 	}
-	for _, l := range r.leases { // its keys are released late or expire
-		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.h.Op(l.ReleaseIndex).F == history.FCrash {
+	for _, l := range r.Leases { // its keys are released late or expire
+		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.History.Op(l.ReleaseIndex).F == history.FCrash {
 			but = append(but, history.Span{From: l.Until(), To: l.Until() + after})
 		}
 	}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		if op.F == history.FCrash || op.F == history.FRelease && (op.Type == history.Info || op.Type == history.Fail) || op.F == history.FVote && op.Type == history.Info {
 			but = append(but, history.Span{From: op.Time, To: op.Time + after})
 		}
 	}
 	var silent []history.Span
-	for i := range r.h.Len() {
-		if id := int32(i); r.h.Kind(id).Unknown || r.h.Kind(id).Error != "" {
-			t := r.h.Recorded(id)
+	for i := range r.History.Len() {
+		if id := int32(i); r.History.Kind(id).Unknown || r.History.Kind(id).Error != "" {
+			t := r.History.Recorded(id)
 			if n := len(silent); n > 0 && t <= silent[n-1].To {
 				silent[n-1].To = t + after
 				continue
@@ -65,14 +67,14 @@ func (r *run) progress() *judgement {
 		}
 	}
 	but = append(but, silent...)
-	waits := r.waits(union(but, 0))
+	waits := r.WaitsExcept(facts.Union(but, 0))
 	judged := 0
 	for _, d := range waits {
-		if d.granted != nil && r.counts(d.to) {
+		if d.Granted != nil && r.InWindow(d.To) {
 			judged++
 		}
 	}
-	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", (*narrative).divided)
+	return r.judgeWaits(waits, progressPatience(r.History.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", r.explainDivided)
 }
 
 // progressPatience returns how long it may take without any fault if nobody holds the lock: the
@@ -82,16 +84,16 @@ func progressPatience(clients int) time.Duration {
 }
 
 // splits counts the attempts within a wait, and the attempts that got both yes and no votes.
-func (r *run) splits(d starvation) (tried, split int) {
+func (r *judging) splits(d facts.Wait) (tried, split int) {
 	type votes struct{ yes, no bool }
-	byParty := map[party]votes{}
-	for v := range r.lookup().between(d.from, d.to) {
-		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown || v.Error != "" {
+	byParty := map[facts.Party]votes{}
+	for v := range r.VoteIndex().Between(d.From, d.To) {
+		if v.Key != d.Key || v.Command != history.CommandSet || v.Unknown || v.Error != "" {
 			continue
 		}
-		x := byParty[party{v.Client, v.Token}]
+		x := byParty[facts.Party{Client: v.Client, Token: v.Token}]
 		x.yes, x.no = x.yes || v.Yes, x.no || !v.Yes
-		byParty[party{v.Client, v.Token}] = x
+		byParty[facts.Party{Client: v.Client, Token: v.Token}] = x
 	}
 	for _, x := range byParty {
 		tried++
@@ -102,9 +104,9 @@ func (r *run) splits(d starvation) (tried, split int) {
 	return tried, split
 }
 
-// divided adds how many attempts within a wait split the masters' votes.
-func (n *narrative) divided(d starvation) {
-	if tried, split := n.r.splits(d); tried > 0 {
-		n.note(d.to, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split))
+// explainDivided adds how many attempts within a wait split the masters' votes.
+func (r *judging) explainDivided(n *narrative, d facts.Wait) {
+	if tried, split := r.splits(d); tried > 0 {
+		n.note(d.To, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.From), at(d.To), count(tried, "attempt", "attempts"), split))
 	}
 }

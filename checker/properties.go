@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"lockpick/history"
 )
@@ -44,7 +45,7 @@ const (
 
 // rules are the functions of a property.
 type rules struct {
-	judge  func(*run) *judgement              // returns nil if the run did not exercise the property
+	judge  func(*judging) *judgement          // returns nil if the run did not exercise the property
 	claim  func(*history.History) []Violation // finds the violations of a property that only claims judge, which has no judge
 	failed string                             // says how many violations claim found
 	gaps   []gap                              // why a run did not exercise it; the first that is true counts
@@ -133,3 +134,6 @@ func TitleOf(property string) string {
 	}
 	return spaced(property)
 }
+
+// spaced returns a property's name with spaces: "mutual exclusion" for "mutual-exclusion".
+func spaced(name string) string { return strings.ReplaceAll(name, "-", " ") }

@@ -3,35 +3,38 @@ package checker
 import (
 	"fmt"
 	"time"
+
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
 )
 
 var Quorum = Property{
 	Name: "quorum", Level: "L1",
 	Says:  "an acquire returns a lease only with the yes answers of a quorum of masters",
 	Votes: true, Leads: true, ToleratesStalls: true,
-	rules: &rules{judge: (*run).quorumOfYes},
+	rules: &rules{judge: (*judging).quorumOfYes},
 }
 
 // quorumOfYes judges one part of L1: when an acquire returns ok, the yes answers of a
 // quorum of masters have arrived ("if and only if the client was able to acquire the lock in
 // the majority of the instances", distlock, step 3). A lock cannot count an answer that it
 // has not received, even if the master executed the command.
-func (r *run) quorumOfYes() *judgement {
-	q := r.quorum()
+func (r *judging) quorumOfYes() *judgement {
+	q := r.Quorum()
 	if q == 0 {
 		return nil
 	}
 	var judged []time.Duration
 	var found []Violation
-	byGrant := map[int]backing{}
-	for _, l := range r.leases {
-		b, known := r.backingOf(l, 0)
-		if !known || !r.counts(b.grant.At) {
+	byGrant := map[int]facts.Backing{}
+	for _, l := range r.Leases {
+		b, known := r.BackingOf(l, 0)
+		if !known || !r.InWindow(b.Grant.At) {
 			continue
 		}
-		g := b.grant
+		g := b.Grant
 		judged = append(judged, g.At)
-		if b.enough() {
+		if b.Enough() {
 			continue
 		}
 		byGrant[g.Index] = b
@@ -54,11 +57,11 @@ func (r *run) quorumOfYes() *judgement {
 }
 
 // explainUnbacked explains that an acquire returned a lease without the yes of a quorum.
-func (r *run) explainUnbacked(n *narrative, b backing) {
+func (r *judging) explainUnbacked(n *narrative, b facts.Backing) {
 	v := n.v
-	l := b.lease
-	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, at(v.At), count(len(b.yes), "master", "masters"), r.quorum())
-	n.lease(l, b.grant.At)
+	l := b.Lease
+	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, at(v.At), count(len(b.Yes), "master", "masters"), r.Quorum())
+	n.lease(l, b.Grant.At)
 	n.answersSince(b)
-	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", Enumerate(b.yes), r.quorum()))
+	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", fault.Enumerate(b.Yes), r.Quorum()))
 }

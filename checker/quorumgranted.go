@@ -6,16 +6,19 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
 // ungranted is an attempt that was not granted although a quorum voted for it.
 type ungranted struct {
-	who    party
+	who    facts.Party
 	key    string
 	yes    []history.Vote
 	by     time.Duration // when the quorum's votes had arrived
-	ending attempt       // the acquire that it belongs to
+	ending facts.Acquire // the acquire that it belongs to
 	again  bool          // that acquire made another attempt
 }
 
@@ -24,7 +27,7 @@ var QuorumGranted = Property{
 	Says:  "an attempt that a quorum voted for in time is granted",
 	Votes: true,
 	rules: &rules{
-		judge: (*run).quorumGranted,
+		judge: (*judging).quorumGranted,
 		gaps:  []gap{{func(h *history.History) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
 	},
 }
@@ -34,43 +37,43 @@ var QuorumGranted = Property{
 // last acquire of a client before the healing, and any acquire that had lasted for three TTLs),
 // clients that stood still, crashed or whose clock was changed, and locks with fencing tokens,
 // which need more than the votes.
-func (r *run) quorumGranted() *judgement {
-	q, ttl := r.quorum(), r.h.Header.TTL
-	if q == 0 || ttl <= 0 || r.h.Header.Fencing {
+func (r *judging) quorumGranted() *judgement {
+	q, ttl := r.Quorum(), r.History.Header.TTL
+	if q == 0 || ttl <= 0 || r.History.Header.Fencing {
 		return nil
 	}
-	byClient := map[string][]attempt{}
-	for _, a := range r.attempts() {
-		byClient[a.client] = append(byClient[a.client], a)
+	byClient := map[string][]facts.Acquire{}
+	for _, a := range r.Acquires() {
+		byClient[a.Client] = append(byClient[a.Client], a)
 	}
-	healing := r.healed()
+	healing := r.Healed()
 	var judged []time.Duration
 	var all []ungranted
-	for _, s := range r.setAttempts() {
-		first := s.votes.at(0)
-		who := party{first.Client, first.Token}
+	for _, s := range r.Attempts() {
+		first := s.Votes.At(0)
+		who := facts.Party{Client: first.Client, Token: first.Token}
 		x := ungranted{who: who, key: first.Key}
 		yes := 0
-		for i := range s.votes.ids {
-			if s.votes.kind(i).Yes {
+		for i := range s.Votes.IDs {
+			if s.Votes.Kind(i).Yes {
 				yes++
 			}
 		}
 		if yes < q {
 			continue
 		}
-		for v := range s.votes.all() {
+		for v := range s.Votes.All() {
 			if v.Yes {
 				x.yes = append(x.yes, v)
 			}
 		}
 		slices.SortFunc(x.yes, func(a, b history.Vote) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index)) })
 		x.by = x.yes[q-1].At
-		if !r.counts(x.by) {
+		if !r.InWindow(x.by) {
 			continue
 		}
-		mine := byClient[who.client]
-		i, exact := slices.BinarySearchFunc(mine, s.began, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
+		mine := byClient[who.Client]
+		i, exact := slices.BinarySearchFunc(mine, s.Began, func(a facts.Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
 		if !exact {
 			i--
 		}
@@ -78,19 +81,19 @@ func (r *run) quorumGranted() *judgement {
 			continue
 		}
 		x.ending = mine[i]
-		if l := r.grantOf(x.ending); l != nil && l.Token == who.token && l.Key == first.Key {
+		if l := r.LeaseOf(x.ending); l != nil && l.Token == who.Token && l.Key == first.Key {
 			judged = append(judged, x.by)
 			continue
 		}
-		if x.by-s.began > ttl/2 {
+		if x.by-s.Began > ttl/2 {
 			continue
 		}
-		x.again = s.next != 0 && s.next <= x.ending.ended && s.next > x.by
-		cancelled := x.ending.ended-x.ending.invoked >= 3*ttl || i+1 == len(mine) || healing.problem == "" && x.ending.invoked < healing.at && mine[i+1].invoked >= healing.at
-		end := x.ending.ended
+		x.again = s.Next != 0 && s.Next <= x.ending.Ended && s.Next > x.by
+		cancelled := x.ending.Ended-x.ending.Invoked >= 3*ttl || i+1 == len(mine) || healing.Problem == "" && x.ending.Invoked < healing.At && mine[i+1].Invoked >= healing.At
+		end := x.ending.Ended
 		switch {
-		case x.ending.open, x.ending.key != first.Key, x.ending.ended < x.by, x.ending.ended >= r.interrupted.at, !x.again && (cancelled || x.ending.ok):
-		case r.stoppedIn(who.client, s.began, end), r.goneIn(who.client, s.began, end), r.stalledIn(s.began-r.slack, x.by+r.slack), r.clockBent(who.client, s.began, end):
+		case x.ending.Open, x.ending.Key != first.Key, x.ending.Ended < x.by, x.ending.Ended >= r.Interrupted.At, !x.again && (cancelled || x.ending.OK):
+		case r.PausedIn(who.Client, s.Began, end), r.CrashedIn(who.Client, s.Began, end), r.StalledIn(s.Began-r.Slack, x.by+r.Slack), r.ClientClockSkewed(who.Client, s.Began, end):
 		default:
 			judged = append(judged, x.by)
 			all = append(all, x)
@@ -104,7 +107,7 @@ func (r *run) quorumGranted() *judgement {
 	for _, x := range all {
 		proof := x.yes[q-1]
 		byVote[proof.Index] = x
-		found = append(found, Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.ended), Ops: append(slices.Clone(x.ending.ops), proof.Index), Tokens: []string{x.who.token}, Clients: []string{x.who.client}})
+		found = append(found, Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.Ended), Ops: append(slices.Clone(x.ending.Ops), proof.Index), Tokens: []string{x.who.Token}, Clients: []string{x.who.Client}})
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,
@@ -120,23 +123,23 @@ func (r *run) quorumGranted() *judgement {
 }
 
 // explainUngranted explains that an attempt with a quorum of votes was not granted.
-func (r *run) explainUngranted(n *narrative, x ungranted) {
+func (r *judging) explainUngranted(n *narrative, x ungranted) {
 	v := n.v
-	voters := masters(x.yes)
-	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(voters), v.Key, at(x.by))
-	for _, a := range r.requests(x.key, x.who) {
-		if a.command == history.CommandSet {
-			n.request(a, !slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Yes }))
+	voters := facts.MastersOf(x.yes)
+	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.Client, fault.Enumerate(voters), v.Key, at(x.by))
+	for _, a := range r.Requests(x.key, x.who) {
+		if a.Command == history.CommandSet {
+			n.request(a, !slices.ContainsFunc(a.Votes, func(v history.Vote) bool { return v.Yes }))
 		}
 	}
 	what := "failed"
-	if x.ending.err != "" {
-		what += ": " + x.ending.err
+	if x.ending.Err != "" {
+		what += ": " + x.ending.Err
 	}
 	if x.again {
 		what = "made another attempt instead of using this one"
 	}
-	n.ended(x.ending, x.ending.err)
+	n.ended(x.ending, x.ending.Err)
 	n.violated(fmt.Sprintf("by %s %s had said yes to %s, which is a quorum, and yet its acquire %s",
-		at(x.by), Enumerate(voters), x.who.client, what))
+		at(x.by), fault.Enumerate(voters), x.who.Client, what))
 }

@@ -11,23 +11,23 @@ import (
 var Returns = Property{
 	Name: "returns", Level: "AV",
 	Says:  "every call of the lock returns within its deadline and a bound",
-	rules: &rules{judge: (*run).returns},
+	rules: &rules{judge: (*judging).returns},
 }
 
 // returns judges one part of AV: every call of the lock returns within its deadline plus a
 // bound. The harness records each call that does not, with the stack of the stuck goroutine.
-func (r *run) returns() *judgement {
+func (r *judging) returns() *judgement {
 	return r.callsThat(history.FHung, "did not return", "all %s returned")
 }
 
 // callsThat judges the calls of the lock: each line with the operation wrong, such as FHung, is a
 // violation. did says what such a call did, otherwise what all calls did if there is none.
-func (r *run) callsThat(wrong, did, otherwise string) *judgement {
+func (r *judging) callsThat(wrong, did, otherwise string) *judgement {
 	var calls []time.Duration
 	var found []Violation
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
-		if !r.counts(op.Time) {
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
+		if !r.InWindow(op.Time) {
 			continue
 		}
 		switch {
@@ -47,7 +47,7 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 	return &judgement{
 		tally: tally{checked: len(calls)}, violations: found,
 		evidence: r.need("calls of the lock", calls, moreWork),
-		explain:  func(n *narrative) { r.explainCall(n, r.h.Op(n.v.Ops[0])) },
+		explain:  func(n *narrative) { r.explainCall(n, r.History.Op(n.v.Ops[0])) },
 		violated: func(t tally, first *Violation) string {
 			on := ""
 			if first.Key != "" { // else it was no call for a key: the lock was made, or closed
@@ -60,7 +60,7 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 }
 
 // explainCall explains that a call of the lock did not return, or panicked.
-func (r *run) explainCall(n *narrative, op *history.Op) {
+func (r *judging) explainCall(n *narrative, op *history.Op) {
 	v := n.v
 	call, stack, took := "a call", "", ""
 	if op.Value != nil {

@@ -3,6 +3,8 @@ package checker
 import (
 	"fmt"
 
+	"lockpick/checker/facts"
+
 	"lockpick/history"
 )
 
@@ -11,33 +13,33 @@ var NoStaleWrite = Property{
 	Says:  "the resource applies no write of a lease after one of a later lease",
 	Leads: true, Writes: true,
 	rules: &rules{
-		judge:  (*run).noStaleWrite,
+		judge:  (*judging).noStaleWrite,
 		gaps:   []gap{{lacks(history.FApply), "nothing was written to the guarded resource"}},
 		exempt: []exemption{ordersNoWrites},
 	},
 }
 
 // noStaleWrite judges L4, at the resource that applies any write.
-func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.writes(false), false) }
+func (r *judging) noStaleWrite() *judgement { return r.staleWrites(r.Writes(false), false) }
 
-func (r *run) staleWrites(w appliedWrites, fenced bool) *judgement {
-	if w.judged+w.refused == 0 {
+func (r *judging) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
+	if w.Judged+w.Refused == 0 {
 		return nil
 	}
-	found := make([]Violation, 0, len(w.stale))
-	byWrite := map[int]staleWrite{}
-	for _, s := range w.stale {
-		byWrite[s.write.Index] = s
+	found := make([]Violation, 0, len(w.Stale))
+	byWrite := map[int]facts.StaleWrite{}
+	for _, s := range w.Stale {
+		byWrite[s.Write.Index] = s
 		found = append(found, Violation{
-			Key: s.write.Key, At: s.write.Time, Until: s.write.Time,
-			Ops:     []int{s.earlier.Grants[0].Index, s.later.Grants[0].Index, s.after.Index, s.write.Index},
-			Tokens:  []string{s.earlier.Token, s.later.Token},
-			Clients: []string{s.earlier.Process, s.later.Process},
+			Key: s.Write.Key, At: s.Write.Time, Until: s.Write.Time,
+			Ops:     []int{s.Earlier.Grants[0].Index, s.Later.Grants[0].Index, s.After.Index, s.Write.Index},
+			Tokens:  []string{s.Earlier.Token, s.Later.Token},
+			Clients: []string{s.Earlier.Process, s.Later.Process},
 		})
 	}
 	return &judgement{
-		tally: tally{checked: w.judged, refused: w.refused, uncertain: w.uncertain}, violations: found,
-		evidence: r.need("applied writes of contended leases", w.contended, moreContention),
+		tally: tally{checked: w.Judged, refused: w.Refused, uncertain: w.Uncertain}, violations: found,
+		evidence: r.need("applied writes of contended leases", w.Contended, moreContention),
 		explain:  func(n *narrative) { r.explainStaleWrite(n, byWrite[n.v.Ops[len(n.v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
@@ -60,32 +62,32 @@ func (r *run) staleWrites(w appliedWrites, fenced bool) *judgement {
 }
 
 // explainStaleWrite explains that a write was applied after a write of a later lease.
-func (r *run) explainStaleWrite(n *narrative, s staleWrite) {
+func (r *judging) explainStaleWrite(n *narrative, s facts.StaleWrite) {
 	v := n.v
-	a, b := s.earlier, s.later
+	a, b := s.Earlier, s.Later
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
 		a.Process, v.Key, at(v.At), other(b.Process, a.Process))
-	if o, ok := r.leaseOverlap(a, b); ok && o.from() <= s.write.Time {
-		n.overlap(o)
+	if o, ok := r.leaseOverlap(a, b); ok && o.from() <= s.Write.Time {
+		r.explainOverlap(n, o)
 	} else {
-		n.outlived(a, s.write.Time)
+		n.outlived(a, s.Write.Time)
 		n.lease(b, 0)
 	}
-	n.stored(storedWrite{op: s.after}, b.Process, false)
-	n.stored(storedWrite{op: s.write}, a.Process, false)
-	for _, w := range r.storedUnder(a) {
-		if w.op.Time == s.write.Time && w.op.Value.Value == s.write.Value.Value && w.op.Type == history.Fail {
+	n.stored(facts.StoredWrite{Op: s.After}, b.Process, false)
+	n.stored(facts.StoredWrite{Op: s.Write}, a.Process, false)
+	for _, w := range r.StoredUnder(a) {
+		if w.Op.Time == s.Write.Time && w.Op.Value.Value == s.Write.Value.Value && w.Op.Type == history.Fail {
 			n.stored(w, a.Process, false)
 		}
 	}
-	text := fmt.Sprintf("the storage applied %s's write of %d after the write of %d under the later lease of %s", a.Process, s.write.Value.Value,
-		s.after.Value.Value, other(b.Process, a.Process))
+	text := fmt.Sprintf("the storage applied %s's write of %d after the write of %d under the later lease of %s", a.Process, s.Write.Value.Value,
+		s.After.Value.Value, other(b.Process, a.Process))
 	switch {
-	case !s.write.Value.Fenced:
-	case s.write.Value.Fence < s.after.Value.Fence:
-		text += fmt.Sprintf("; its fencing token %d is lower than %d, so the storage should have refused it", s.write.Value.Fence, s.after.Value.Fence)
+	case !s.Write.Value.Fenced:
+	case s.Write.Value.Fence < s.After.Value.Fence:
+		text += fmt.Sprintf("; its fencing token %d is lower than %d, so the storage should have refused it", s.Write.Value.Fence, s.After.Value.Fence)
 	default:
-		text += fmt.Sprintf("; its fencing token %d is not lower than %d, so the fence could not tell", s.write.Value.Fence, s.after.Value.Fence)
+		text += fmt.Sprintf("; its fencing token %d is not lower than %d, so the fence could not tell", s.Write.Value.Fence, s.After.Value.Fence)
 	}
 	n.violated(text)
 }

@@ -12,7 +12,7 @@ var UniqueTokens = Property{
 	Says:            "one token belongs to one acquisition",
 	ToleratesStalls: true,
 	rules: &rules{
-		judge:  (*run).uniqueTokens,
+		judge:  (*judging).uniqueTokens,
 		exempt: []exemption{sharesHolds},
 	},
 }
@@ -20,8 +20,8 @@ var UniqueTokens = Property{
 // uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions
 // share a token, each client can release or extend the key of the other, so sharing alone is a
 // violation. Every other property distinguishes acquisitions by their grants.
-func (r *run) uniqueTokens() *judgement {
-	if len(r.leases) == 0 {
+func (r *judging) uniqueTokens() *judgement {
+	if len(r.Leases) == 0 {
 		return nil
 	}
 	type name struct{ key, token string }
@@ -29,8 +29,8 @@ func (r *run) uniqueTokens() *judgement {
 	var granted []time.Duration
 	var found []Violation
 	byGrant := map[int][2]*history.Lease{}
-	for _, l := range r.leases {
-		if r.counts(l.Acquired()) {
+	for _, l := range r.Leases {
+		if r.InWindow(l.Acquired()) {
 			granted = append(granted, l.Acquired())
 		}
 		before := first[name{l.Key, l.Token}]
@@ -38,7 +38,7 @@ func (r *run) uniqueTokens() *judgement {
 			first[name{l.Key, l.Token}] = l
 			continue
 		}
-		if !r.counts(l.Acquired()) {
+		if !r.InWindow(l.Acquired()) {
 			continue
 		}
 		byGrant[l.Grants[0].Index] = [2]*history.Lease{before, l}
@@ -62,7 +62,7 @@ func (r *run) uniqueTokens() *judgement {
 }
 
 // explainReuse explains that two acquisitions have one token.
-func (r *run) explainReuse(n *narrative, a, b *history.Lease) {
+func (r *judging) explainReuse(n *narrative, a, b *history.Lease) {
 	v := n.v
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the token %s, which %s had been granted at %s",
 		b.Process, v.Key, at(v.At), v.Tokens[0], other(a.Process, b.Process), at(a.Acquired()))

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/history/fault"
+
 	"lockpick/history"
 )
 
@@ -15,27 +18,27 @@ func Patience(clients, keys int, ttl time.Duration) time.Duration {
 }
 
 // nothing returns the extra time that most locks get beyond a bound: none.
-func nothing(starvation) time.Duration { return 0 }
+func nothing(facts.Wait) time.Duration { return 0 }
 
 // leftKeys returns the extra time for keys that unfinished attempts left behind: a TTL for each
 // acquire whose client stood still or crashed during the wait, unless the masters refused all its
 // recorded SETs.
-func (r *run) leftKeys(d starvation) time.Duration {
+func (r *judging) leftKeys(d facts.Wait) time.Duration {
 	n := 0
-	for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
-		from, to := max(a.invoked, d.from), min(a.ended, d.to)
-		stood := slices.ContainsFunc(r.stops(a.client), func(s history.Span) bool { return max(s.From, from) < min(s.To, to) })
-		if (stood || a.dropped) && !r.refused(a) {
+	for _, a := range r.AcquiresWithin(d.Key, d.From, d.To) {
+		from, to := max(a.Invoked, d.From), min(a.Ended, d.To)
+		stood := slices.ContainsFunc(r.PausesOf(a.Client), func(s history.Span) bool { return max(s.From, from) < min(s.To, to) })
+		if (stood || a.Dropped) && !r.RefusedByAll(a) {
 			n++
 		}
 	}
-	return time.Duration(n) * r.h.Header.TTL
+	return time.Duration(n) * r.History.Header.TTL
 }
 
 // judgeWaits judges a property about waits: a wait that is longer than the bound plus the lock's
 // extra time violates it, unless the harness's machine stood still.
-func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(starvation) time.Duration, judged int, during string, tell func(*narrative, starvation)) *judgement {
-	if judged == 0 && !slices.ContainsFunc(waits, func(d starvation) bool { return d.to-d.from > bound }) {
+func (r *judging) judgeWaits(waits []facts.Wait, bound time.Duration, more func(facts.Wait) time.Duration, judged int, during string, tell func(*narrative, facts.Wait)) *judgement {
+	if judged == 0 && !slices.ContainsFunc(waits, func(d facts.Wait) bool { return d.To-d.From > bound }) {
 		return nil
 	}
 	longest := time.Duration(0)
@@ -43,25 +46,25 @@ func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(star
 		key string
 		at  time.Duration
 	}
-	byProof := map[proof]starvation{}
+	byProof := map[proof]facts.Wait{}
 	var found []Violation
 	for _, d := range waits {
-		d.to = min(d.to, r.window.To-1) // the wait may go on beyond the judged window
-		if d.to <= d.from || !r.counts(d.to) || r.stalledFor(d.from, d.to) > MaxStall {
+		d.To = min(d.To, r.Window.To-1) // the wait may go on beyond the judged window
+		if d.To <= d.From || !r.InWindow(d.To) || r.StalledShare(d.From, d.To) > MaxStall {
 			continue
 		}
-		longest = max(longest, d.to-d.from)
-		if took := d.to - d.from; took <= bound || took <= bound+more(d)+r.leftKeys(d)+r.queueing(d.key, d.from, d.to) {
+		longest = max(longest, d.To-d.From)
+		if took := d.To - d.From; took <= bound || took <= bound+more(d)+r.leftKeys(d)+r.QueueDelay(d.Key, d.From, d.To) {
 			continue
 		}
-		v := Violation{Key: d.key, At: d.from, Until: d.to}
-		for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
-			v.Ops = append(v.Ops, a.ops...)
-			v.Clients = append(v.Clients, a.client)
+		v := Violation{Key: d.Key, At: d.From, Until: d.To}
+		for _, a := range r.AcquiresWithin(d.Key, d.From, d.To) {
+			v.Ops = append(v.Ops, a.Ops...)
+			v.Clients = append(v.Clients, a.Client)
 		}
 		slices.Sort(v.Ops)
-		v.Clients = set(v.Clients)
-		byProof[proof{d.key, d.from}] = d
+		v.Clients = facts.Distinct(v.Clients)
+		byProof[proof{d.Key, d.From}] = d
 		found = append(found, v)
 	}
 	judged = max(judged, len(found))
@@ -87,11 +90,11 @@ const minWaits = 3
 
 // explainWait explains that nobody was granted a key although a waiting client could have been;
 // more adds the events that the property needs.
-func (r *run) explainWait(n *narrative, d starvation, during string, more func(*narrative, starvation)) {
+func (r *judging) explainWait(n *narrative, d facts.Wait, during string, more func(*narrative, facts.Wait)) {
 	v := n.v
-	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, at(d.to-d.from), at(d.from), at(d.to), during, Enumerate(v.Clients))
-	waiting := r.attemptsWithin(d.key, d.from, d.to)
-	n.stuck(v.Clients, d.from, d.to, waiting)
+	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, at(d.To-d.From), at(d.From), at(d.To), during, fault.Enumerate(v.Clients))
+	waiting := r.AcquiresWithin(d.Key, d.From, d.To)
+	n.stuck(v.Clients, d.From, d.To, waiting)
 	more(n, d)
 	n.violated(v.Summary)
 }

@@ -1,4 +1,4 @@
-package checker
+package facts
 
 // lazy is a fact that is computed when somebody first asks for it.
 type lazy[T any] struct {

@@ -1,4 +1,4 @@
-package checker
+package facts
 
 import (
 	"slices"
@@ -7,18 +7,18 @@ import (
 	"lockpick/history"
 )
 
-// backing holds the yes answers that a grant or an extension rests on.
-type backing struct {
-	lease *history.Lease
-	grant history.Grant
+// Backing holds the yes answers that a grant or an extension rests on.
+type Backing struct {
+	Lease *history.Lease
+	Grant history.Grant
 	first bool          // it is the grant of an acquire, not of an extension
-	since time.Duration // the earliest time at which its commands can have been sent
-	yes   []string      // masters whose yes had arrived when it returned
+	Since time.Duration // the earliest time at which its commands can have been sent
+	Yes   []string      // masters whose yes had arrived when it returned
 
 	// Extensions of one lease that were in flight at once share the answers.
-	sharing int // how many of them had returned, this one included
-	answers int // yes answers, at most one of each master for each of these
-	needs   int // how many they need together
+	Sharing int // how many of them had returned, this one included
+	Answers int // yes answers, at most one of each master for each of these
+	Needs   int // how many they need together
 }
 
 // grantBefore returns the grant that the i-th grant of a lease extends. It skips clock changes,
@@ -29,12 +29,12 @@ func grantBefore(l *history.Lease, i int) history.Grant {
 	return l.Grants[i]
 }
 
-// extendsItself reports whether a lease was ever extended, or a command to extend it sent, without
+// AutoExtended reports whether a lease was ever extended, or a command to extend it sent, without
 // a call.
-func (r *run) extendsItself(l *history.Lease) bool {
+func (r *Run) AutoExtended(l *history.Lease) bool {
 	return r.selfExtending.get(l, func(l *history.Lease) bool {
 		return slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
-			_, called := r.called(g.Index)
+			_, called := r.CallOf(g.Index)
 			return !g.Bent && !called
 		}) || r.askedUncalled(l)
 	})
@@ -42,13 +42,13 @@ func (r *run) extendsItself(l *history.Lease) bool {
 
 // askedUncalled reports whether a command to extend a lease was sent while no call to extend it was
 // pending.
-func (r *run) askedUncalled(l *history.Lease) bool {
+func (r *Run) askedUncalled(l *history.Lease) bool {
 	calls := r.extendCalls()[leaseName{l.Process, l.Key, l.Token}]
-	for v := range r.lookup().of(l) {
+	for v := range r.VoteIndex().OnLease(l) {
 		if v.Command != history.CommandExtend {
 			continue
 		}
-		at := sent(v)
+		at := Sent(v)
 		if !slices.ContainsFunc(calls, func(c history.Span) bool { return c.From <= at && at <= c.To }) {
 			return true
 		}
@@ -61,12 +61,12 @@ type leaseName struct{ client, key, token string }
 
 // extendCalls returns the calls to extend each lease. A call is pending until the next line about
 // extending that lease.
-func (r *run) extendCalls() map[leaseName][]history.Span {
+func (r *Run) extendCalls() map[leaseName][]history.Span {
 	return r.extends.get(func() map[leaseName][]history.Span {
 		extends := map[leaseName][]history.Span{}
 		open := map[leaseName]bool{}
-		for i := range r.h.Ops {
-			op := &r.h.Ops[i]
+		for i := range r.History.Ops {
+			op := &r.History.Ops[i]
 			if op.F != history.FExtend || op.Value == nil {
 				continue
 			}
@@ -82,51 +82,51 @@ func (r *run) extendCalls() map[leaseName][]history.Span {
 	})
 }
 
-// backingOf finds the answers that the i-th grant of a lease rests on. It returns false if they are
+// BackingOf finds the answers that the i-th grant of a lease rests on. It returns false if they are
 // unknown: no vote on the lease was recorded, as with a lock that nobody observed, or the harness
 // stood still, so that votes may have been recorded late.
-func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
+func (r *Run) BackingOf(l *history.Lease, i int) (Backing, bool) {
 	g := l.Grants[i]
-	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked, needs: r.quorum(), sharing: 1}
-	from := b.since // only answers to commands sent at this time or later count
+	b := Backing{Lease: l, Grant: g, first: i == 0, Since: l.Invoked, Needs: r.Quorum(), Sharing: 1}
+	from := b.Since // only answers to commands sent at this time or later count
 	if i > 0 {
-		b.since = grantBefore(l, i).At
-		from = b.since
+		b.Since = grantBefore(l, i).At
+		from = b.Since
 		// If a lock also extends by itself, such an extension may return while a call is pending,
 		// and looks like the return of that call.
-		if r.extendsItself(l) {
-			b.since = r.extendingSince(l, r.mayHaveBegun(l, i))
-			from = b.since
+		if r.AutoExtended(l) {
+			b.Since = r.extendingSince(l, r.mayHaveBegun(l, i))
+			from = b.Since
 			for j := 1; j < i; j++ {
-				if other := l.Grants[j]; !other.Bent && other.At > b.since+r.slack {
-					if x, known := r.backingOf(l, j); !known || x.enough() {
-						b.sharing++
-						from = min(from, x.since) // the other extension may rest on earlier answers
+				if other := l.Grants[j]; !other.Bent && other.At > b.Since+r.Slack {
+					if x, known := r.BackingOf(l, j); !known || x.Enough() {
+						b.Sharing++
+						from = min(from, x.Since) // the other extension may rest on earlier answers
 					}
 				}
 			}
-			b.needs *= b.sharing
-		} else if asked, ok := r.asked(g.Index); ok {
-			b.since = max(b.since, asked)
-			from = b.since
+			b.Needs *= b.Sharing
+		} else if asked, ok := r.CalledAt(g.Index); ok {
+			b.Since = max(b.Since, asked)
+			from = b.Since
 		}
 	}
-	if g.Bent || !r.lookup().voted(l) || r.stalledIn(from, g.At+r.slack) {
+	if g.Bent || !r.VoteIndex().Voted(l) || r.StalledIn(from, g.At+r.Slack) {
 		return b, false
 	}
 	said := map[string]int{}
-	for v := range r.lookup().asked(l, from-r.slack, g.At+r.slack) {
+	for v := range r.VoteIndex().InFlight(l, from-r.Slack, g.At+r.Slack) {
 		// An extension may create a key anew that a master has lost.
-		counts := v.Command == history.CommandSet && (b.first || sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
-		if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {
+		counts := v.Command == history.CommandSet && (b.first || Sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
+		if counts && v.Yes && Sent(v) >= from-r.Slack && v.At <= g.At+r.Slack {
 			said[v.Master]++
 		}
 	}
 	for m, n := range said {
-		b.yes = append(b.yes, m)
-		b.answers += min(n, b.sharing)
+		b.Yes = append(b.Yes, m)
+		b.Answers += min(n, b.Sharing)
 	}
-	b.yes = set(b.yes)
+	b.Yes = Distinct(b.Yes)
 	return b, true
 }
 
@@ -134,28 +134,28 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 // is also extended without a call. The previous call may still have been pending then, if the
 // extension that returned was the lock's own. And a client may notice its answers a twentieth of
 // the TTL late, which is the margin that clients keep at the end of a lease.
-func (r *run) mayHaveBegun(l *history.Lease, i int) time.Duration {
+func (r *Run) mayHaveBegun(l *history.Lease, i int) time.Duration {
 	since := grantBefore(l, i).At
 	for j := i - 1; j > 0; j-- {
-		if asked, called := r.asked(l.Grants[j].Index); called && !l.Grants[j].Bent {
+		if asked, called := r.CalledAt(l.Grants[j].Index); called && !l.Grants[j].Bent {
 			since = min(since, asked)
 			break
 		}
 	}
-	return since - r.h.Header.TTL/20
+	return since - r.History.Header.TTL/20
 }
 
-// enough reports whether the yes answers suffice for the grant.
-func (b *backing) enough() bool {
-	return b.answers >= b.needs
+// Enough reports whether the yes answers suffice for the grant.
+func (b *Backing) Enough() bool {
+	return b.Answers >= b.Needs
 }
 
 // extendingSince returns the beginning of the period up to a time in which some command to extend a
 // lease was always in flight: in such a period several extensions may share the answers.
-func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
+func (r *Run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
 	for {
 		from := to
-		for v := range r.lookup().asked(l, to, to) {
+		for v := range r.VoteIndex().InFlight(l, to, to) {
 			if v.Command == history.CommandExtend && v.At > to {
 				from = min(from, r.waitingSince(l, v))
 			}
@@ -169,13 +169,13 @@ func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
 
 // waitingSince returns the earliest time at which a command to extend a lease may have begun to wait
 // to be sent: a client may send a master only one command at a time.
-func (r *run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
-	since := sent(v)
+func (r *Run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
+	since := Sent(v)
 	for {
 		from := since
-		for u := range r.lookup().asked(l, since-r.slack, since) {
+		for u := range r.VoteIndex().InFlight(l, since-r.Slack, since) {
 			if u.Command == history.CommandExtend && u.Master == v.Master && u.At <= since {
-				from = min(from, sent(u))
+				from = min(from, Sent(u))
 			}
 		}
 		if from >= since {

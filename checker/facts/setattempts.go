@@ -1,4 +1,4 @@
-package checker
+package facts
 
 import (
 	"cmp"
@@ -8,17 +8,17 @@ import (
 	"lockpick/history"
 )
 
-// setAttempt is one attempt of an acquire: the SETs that one client sent with one token, at
+// Attempt is one attempt of an acquire: the SETs that one client sent with one token, at
 // most one to each master. A second SET to a master begins another attempt.
-type setAttempt struct {
-	began time.Duration
-	votes votes
-	next  time.Duration // when its client sent the first SET of its next attempt; 0: it made none
+type Attempt struct {
+	Began time.Duration
+	Votes Votes
+	Next  time.Duration // when its client sent the first SET of its next attempt; 0: it made none
 }
 
-// setAttempts returns all attempts in the order of their first votes.
-func (r *run) setAttempts() []*setAttempt {
-	h := r.h
+// Attempts returns all attempts in the order of their first votes.
+func (r *Run) Attempts() []*Attempt {
+	h := r.History
 	type asker struct{ client, key int32 }
 	type kind struct {
 		set    bool
@@ -39,31 +39,31 @@ func (r *run) setAttempts() []*setAttempt {
 		}
 	}
 	slices.SortStableFunc(sets, func(a, b int32) int { return cmp.Compare(h.Sent(a), h.Sent(b)) })
-	var all []*setAttempt
-	open := map[[2]int32]*setAttempt{} // by client, key and token
-	before := make([]*setAttempt, len(clients))
+	var all []*Attempt
+	open := map[[2]int32]*Attempt{} // by client, key and token
+	before := make([]*Attempt, len(clients))
 	for _, id := range sets {
 		k := &kinds[h.KindNumber(id)]
 		of := [2]int32{k.asker, h.TokenNumber(id)}
 		a := open[of]
 		if a == nil || a.asked(h.Kind(id).Master) {
-			a = &setAttempt{began: h.Sent(id), votes: votes{h, make([]int32, 0, r.h.Header.Masters)}}
+			a = &Attempt{Began: h.Sent(id), Votes: Votes{h, make([]int32, 0, r.History.Header.Masters)}}
 			open[of] = a
 			all = append(all, a)
 			if earlier := before[k.client]; earlier != nil {
-				earlier.next = a.began
+				earlier.Next = a.Began
 			}
 			before[k.client] = a
 		}
-		a.votes.ids = append(a.votes.ids, id)
+		a.Votes.IDs = append(a.Votes.IDs, id)
 	}
 	return all
 }
 
 // asked reports whether an attempt sent a SET to a master.
-func (a *setAttempt) asked(master string) bool {
-	for i := range a.votes.ids {
-		if a.votes.kind(i).Master == master {
+func (a *Attempt) asked(master string) bool {
+	for i := range a.Votes.IDs {
+		if a.Votes.Kind(i).Master == master {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package checker
+package facts
 
 import (
 	"cmp"
@@ -9,9 +9,9 @@ import (
 	"lockpick/history"
 )
 
-// union returns the times that lie in any of the spans, in order. It joins spans with a gap of
+// Union returns the times that lie in any of the spans, in order. It joins spans with a gap of
 // at most gap between them.
-func union(all []history.Span, gap time.Duration) []history.Span {
+func Union(all []history.Span, gap time.Duration) []history.Span {
 	sorted := slices.DeleteFunc(slices.Clone(all), history.Span.Empty)
 	slices.SortFunc(sorted, func(a, b history.Span) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
@@ -27,13 +27,13 @@ func union(all []history.Span, gap time.Duration) []history.Span {
 	return out
 }
 
-// without returns the times that lie in a but not in b.
-func without(a, b []history.Span) []history.Span { return cut(a, union(b, 0)) }
+// Without returns the times that lie in a but not in b.
+func Without(a, b []history.Span) []history.Span { return Cut(a, Union(b, 0)) }
 
-// cut is like without, for a b that is already in order and disjoint.
-func cut(a, b []history.Span) []history.Span {
+// Cut is like without, for a b that is already in order and disjoint.
+func Cut(a, b []history.Span) []history.Span {
 	var out []history.Span
-	for _, s := range union(a, 0) {
+	for _, s := range Union(a, 0) {
 		for _, x := range b[sort.Search(len(b), func(i int) bool { return b[i].To > s.From }):] {
 			if x.From >= s.To {
 				break
@@ -58,7 +58,7 @@ func times(things [][]history.Span, n int) []history.Span {
 	}
 	var edges []edge
 	for _, spans := range things {
-		for _, s := range union(spans, 0) {
+		for _, s := range Union(spans, 0) {
 			edges = append(edges, edge{s.From, 1}, edge{s.To, -1})
 		}
 	}
@@ -74,21 +74,21 @@ func times(things [][]history.Span, n int) []history.Span {
 			out[len(out)-1].To = e.at
 		}
 	}
-	return union(out, 0)
+	return Union(out, 0)
 }
 
-// touches reports whether [from, to] has a moment in common with any of the spans, which must be in
+// Touches reports whether [from, to] has a moment in common with any of the spans, which must be in
 // order and disjoint.
-func touches(spans []history.Span, from, to time.Duration) bool {
+func Touches(spans []history.Span, from, to time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(spans, from, func(s history.Span, at time.Duration) int { return cmp.Compare(s.To, at) })
-	return i < len(spans) && overlaps(spans[i].From, spans[i].To, from, to)
+	return i < len(spans) && Overlap(spans[i].From, spans[i].To, from, to)
 }
 
-// overlaps reports whether two closed intervals of time have a moment in common.
-func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
+// Overlap reports whether two closed intervals of time have a moment in common.
+func Overlap(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
 
-// contains reports whether a time lies in one of the spans, which must be in order and disjoint.
-func contains(spans []history.Span, t time.Duration) bool {
+// Contains reports whether a time lies in one of the spans, which must be in order and disjoint.
+func Contains(spans []history.Span, t time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(spans, t, func(s history.Span, t time.Duration) int {
 		if s.To <= t {
 			return -1

@@ -1,4 +1,4 @@
-package checker
+package facts
 
 import (
 	"cmp"
@@ -8,29 +8,29 @@ import (
 	"lockpick/history"
 )
 
-// contended returns the leases for which another client competed: its acquire of the same
+// Contended returns the leases for which another client competed: its acquire of the same
 // key was pending at some time between the grant and a TTL after it, and asked for more than what
 // the lease and the other holds at its grant left of the lock. A lease that was over
 // on arrival held nothing, so nobody competed with it.
-func (r *run) contended() map[*history.Lease]bool {
-	return r.competed.get(r.findContended)
+func (r *Run) Contended() map[*history.Lease]bool {
+	return r.contended.get(r.findContended)
 }
 
-func (r *run) findContended() map[*history.Lease]bool {
+func (r *Run) findContended() map[*history.Lease]bool {
 	competed := map[*history.Lease]bool{}
 	var weights []int64 // of the acquires, each once, in order
-	for _, a := range r.attempts() {
+	for _, a := range r.Acquires() {
 		if i, known := slices.BinarySearch(weights, a.weight); !known {
 			weights = slices.Insert(weights, i, a.weight)
 		}
 	}
 	least := make([]map[string][]pendingAcquires, len(weights)) // by position in weights and by key
 	others := r.heldBeside()
-	for _, l := range r.leases {
-		if deadOnArrival(l) {
+	for _, l := range r.Leases {
+		if ExpiredOnArrival(l) {
 			continue
 		}
-		left := r.law.capacity - r.law.of(l) - others(l)
+		left := r.Lock.Capacity - r.Lock.WeightOf(l) - others(l)
 		i, _ := slices.BinarySearch(weights, left+1)
 		if i == len(weights) {
 			continue
@@ -39,7 +39,7 @@ func (r *run) findContended() map[*history.Lease]bool {
 			least[i] = r.pendingAcquires(weights[i])
 		}
 		all := least[i][l.Key]
-		n, _ := slices.BinarySearchFunc(all, l.Acquired()+r.h.Header.TTL+1, func(p pendingAcquires, t time.Duration) int { return cmp.Compare(p.called, t) })
+		n, _ := slices.BinarySearchFunc(all, l.Acquired()+r.History.Header.TTL+1, func(p pendingAcquires, t time.Duration) int { return cmp.Compare(p.called, t) })
 		if n == 0 {
 			continue
 		}
@@ -70,18 +70,18 @@ type pendingAcquires struct {
 }
 
 // pendingAcquires returns by key, in the order of their calls, the acquires that ask for at least a weight.
-func (r *run) pendingAcquires(weight int64) map[string][]pendingAcquires {
+func (r *Run) pendingAcquires(weight int64) map[string][]pendingAcquires {
 	byKey := map[string][]pendingAcquires{}
-	for _, a := range r.attempts() {
+	for _, a := range r.Acquires() {
 		if a.weight < weight {
 			continue
 		}
-		all := byKey[a.key]
-		p := pendingAcquires{called: a.invoked}
+		all := byKey[a.Key]
+		p := pendingAcquires{called: a.Invoked}
 		if n := len(all); n > 0 {
 			p.first, p.next = all[n-1].first, all[n-1].next
 		}
-		mine := pending{a.client, a.ended}
+		mine := pending{a.Client, a.Ended}
 		switch {
 		case p.first.client == "" || p.first.client == mine.client:
 			mine.until = max(mine.until, p.first.until)
@@ -95,22 +95,22 @@ func (r *run) pendingAcquires(weight int64) map[string][]pendingAcquires {
 		if p.next.until > p.first.until {
 			p.first, p.next = p.next, p.first
 		}
-		byKey[a.key] = append(all, p)
+		byKey[a.Key] = append(all, p)
 	}
 	return byKey
 }
 
 // heldBeside returns how much the other holds on the key of a lease weigh at its grant. Where one hold takes the
 // whole lock, that does not matter.
-func (r *run) heldBeside() func(*history.Lease) int64 {
-	if r.law.capacity == 1 {
+func (r *Run) heldBeside() func(*history.Lease) int64 {
+	if r.Lock.Capacity == 1 {
 		return func(*history.Lease) int64 { return 0 }
 	}
 	type change struct{ at, weight int64 }
 	byKey := map[string][]change{}
-	for _, s := range holds(r.leases, r.law) {
-		if !s.empty() {
-			byKey[s.key] = append(byKey[s.key], change{int64(s.from), s.weight}, change{int64(s.to), -s.weight})
+	for _, s := range HoldsOf(r.Leases, r.Lock) {
+		if !s.Empty() {
+			byKey[s.Key] = append(byKey[s.Key], change{int64(s.From), s.Weight}, change{int64(s.To), -s.Weight})
 		}
 	}
 	for _, all := range byKey {
@@ -128,17 +128,17 @@ func (r *run) heldBeside() func(*history.Lease) int64 {
 		if span := l.Holds()[0]; span.Empty() {
 			return all[i-1].weight
 		}
-		return all[i-1].weight - r.law.of(l)
+		return all[i-1].weight - r.Lock.WeightOf(l)
 	}
 }
 
-// contendedGrants returns the grant times of the contended leases for which counts, if not nil, is
+// ContendedGrants returns the grant times of the contended leases for which counts, if not nil, is
 // true.
-func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration {
-	competed := r.contended()
+func (r *Run) ContendedGrants(counts func(*history.Lease) bool) []time.Duration {
+	competed := r.Contended()
 	var at []time.Duration
-	for _, l := range r.leases {
-		if competed[l] && r.counts(l.Acquired()) && (counts == nil || counts(l)) {
+	for _, l := range r.Leases {
+		if competed[l] && r.InWindow(l.Acquired()) && (counts == nil || counts(l)) {
 			at = append(at, l.Acquired())
 		}
 	}

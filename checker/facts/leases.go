@@ -1,4 +1,4 @@
-package checker
+package facts
 
 import (
 	"cmp"
@@ -11,11 +11,11 @@ import (
 // begin returns the earliest time at which the attempt that led to a lease can have begun: when the
 // first SET with its token was sent within the acquire, or, if no vote on one was recorded, when
 // acquire was called. line is the line of that call, and -1 if a SET was recorded.
-func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
+func (r *Run) begin(l *history.Lease) (at time.Duration, line int) {
 	first, voted := time.Duration(0), false
-	for v := range r.lookup().asked(l, l.Invoked, l.Acquired()) {
-		if v.Command == history.CommandSet && sent(v) >= l.Invoked && sent(v) <= l.Acquired() && (!voted || sent(v) < first) {
-			first, voted = sent(v), true
+	for v := range r.VoteIndex().InFlight(l, l.Invoked, l.Acquired()) {
+		if v.Command == history.CommandSet && Sent(v) >= l.Invoked && Sent(v) <= l.Acquired() && (!voted || Sent(v) < first) {
+			first, voted = Sent(v), true
 		}
 	}
 	if voted {
@@ -24,9 +24,9 @@ func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	return l.Invoked, l.InvokedIndex
 }
 
-// after reports whether a lease is certainly later than another: its attempt began after the
+// After reports whether a lease is certainly later than another: its attempt began after the
 // other had been granted.
-func (r *run) after(later, earlier *history.Lease) bool {
+func (r *Run) After(later, earlier *history.Lease) bool {
 	began, line := r.begin(later)
 	if began == earlier.Acquired() && line >= 0 {
 		return line > earlier.Grants[0].Index
@@ -35,30 +35,30 @@ func (r *run) after(later, earlier *history.Lease) bool {
 }
 
 // beganBefore reports whether the attempt of one lease began before that of another.
-func (r *run) beganBefore(a, b *history.Lease) bool {
+func (r *Run) beganBefore(a, b *history.Lease) bool {
 	began, line := r.begin(a)
 	other, otherLine := r.begin(b)
 	return began < other || began == other && line < otherLine
 }
 
-// leasesByToken returns the leases of each token, in the order of their grants.
-func (r *run) leasesByToken() map[keyToken][]*history.Lease {
-	found := make(map[keyToken][]*history.Lease, len(r.leases))
-	for _, l := range r.leases {
-		name := keyToken{l.Key, l.Token}
+// LeasesByToken returns the leases of each token, in the order of their grants.
+func (r *Run) LeasesByToken() map[KeyToken][]*history.Lease {
+	found := make(map[KeyToken][]*history.Lease, len(r.Leases))
+	for _, l := range r.Leases {
+		name := KeyToken{l.Key, l.Token}
 		found[name] = append(found[name], l)
 	}
 	return found
 }
 
-// keyToken is a token on a key. More than one lease has it only if it was granted twice.
-type keyToken struct{ key, token string }
+// KeyToken is a token on a key. More than one lease has it only if it was granted twice.
+type KeyToken struct{ Key, Token string }
 
 // keyClient is a client of a key.
 type keyClient struct{ key, client string }
 
-// latestBy returns the lease that was granted last before a line of the history, or nil.
-func latestBy(leases []*history.Lease, index int) *history.Lease {
+// LatestBefore returns the lease that was granted last before a line of the history, or nil.
+func LatestBefore(leases []*history.Lease, index int) *history.Lease {
 	var latest *history.Lease
 	for _, l := range leases {
 		if l.Grants[0].Index < index {
@@ -70,7 +70,7 @@ func latestBy(leases []*history.Lease, index int) *history.Lease {
 
 // earliestBy returns the lease whose attempt began first, among the leases granted before a line of
 // the history, or nil.
-func (r *run) earliestBy(leases []*history.Lease, index int) *history.Lease {
+func (r *Run) earliestBy(leases []*history.Lease, index int) *history.Lease {
 	var earliest *history.Lease
 	for _, l := range leases {
 		if l.Grants[0].Index < index && (earliest == nil || r.beganBefore(l, earliest)) {
@@ -80,11 +80,11 @@ func (r *run) earliestBy(leases []*history.Lease, index int) *history.Lease {
 	return earliest
 }
 
-// last returns the last lease granted on a key by a time, or nil.
-func (r *run) last(key string, before time.Duration) *history.Lease {
+// LastLease returns the last lease granted on a key by a time, or nil.
+func (r *Run) LastLease(key string, before time.Duration) *history.Lease {
 	all := r.byKey.get(func() map[string][]*history.Lease {
 		byKey := map[string][]*history.Lease{}
-		for _, l := range r.leases {
+		for _, l := range r.Leases {
 			byKey[l.Key] = append(byKey[l.Key], l)
 		}
 		return byKey
@@ -98,14 +98,14 @@ func (r *run) last(key string, before time.Duration) *history.Lease {
 
 func acquiredBefore(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }
 
-// grantOf returns the lease that an acquire returned, or nil.
-func (r *run) grantOf(a attempt) *history.Lease {
-	if !a.ok || len(a.ops) < 2 {
+// LeaseOf returns the lease that an acquire returned, or nil.
+func (r *Run) LeaseOf(a Acquire) *history.Lease {
+	if !a.OK || len(a.Ops) < 2 {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(r.leases, a.ops[1], func(l *history.Lease, index int) int { return cmp.Compare(l.Grants[0].Index, index) })
+	i, found := slices.BinarySearchFunc(r.Leases, a.Ops[1], func(l *history.Lease, index int) int { return cmp.Compare(l.Grants[0].Index, index) })
 	if !found {
 		return nil
 	}
-	return r.leases[i]
+	return r.Leases[i]
 }

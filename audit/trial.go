@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/internal/wholefile"
 	"lockpick/search"
@@ -52,7 +53,7 @@ type judgement struct {
 	why      string
 	help     string
 	evidence []checker.Evidence // its contribution to the evidence of its situation; none: it proves nothing
-	first    *checker.Violation
+	first    *narrative.Violation
 	faults   []string // kinds of faults in the reason
 }
 
@@ -136,7 +137,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		}
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 {
 			first := v.Violations[0]
-			if i := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return !stalled(&x) }); i >= 0 {
+			if i := slices.IndexFunc(v.Violations, func(x narrative.Violation) bool { return !stalled(&x) }); i >= 0 {
 				first = v.Violations[i]
 			} else { // not the lock's fault
 				j.verdict, j.why, j.help = checker.Unknown, "violated only while the machine of the harness stood still: "+first.Summary, "run it on a machine with less load"
@@ -162,8 +163,8 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 
 // stalled reports whether the machine of the harness, which runs all clients too, stalled during a
 // violation. Simulated machines never stall.
-func stalled(v *checker.Violation) bool {
-	return slices.ContainsFunc(v.Events, func(e checker.Event) bool { return e.Kind == checker.EventStalled })
+func stalled(v *narrative.Violation) bool {
+	return slices.ContainsFunc(v.Events, func(e narrative.Event) bool { return e.Kind == narrative.EventStalled })
 }
 
 // result returns the schedule's result for a property; nil: it was not judged.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 )
 
@@ -12,7 +14,7 @@ var Availability = Property{
 	Says:  "once faults have healed, every acquire succeeds within a bound",
 	Leads: true,
 	rules: &rules{
-		judge: (*judging).availability,
+		judge: (*run).availability,
 		gaps:  []gap{notHealed},
 	},
 }
@@ -20,7 +22,7 @@ var Availability = Property{
 // availability judges AV: each acquire that was called after the faults had
 // healed was granted within the bound. These acquires wait for the lock, so an
 // acquire that fails, is late or never returns is a violation.
-func (r *judging) availability() *judgement {
+func (r *run) availability() *judgement {
 	if !r.ReachesEnd() {
 		return nil
 	}
@@ -28,7 +30,7 @@ func (r *judging) availability() *judgement {
 	if h.Problem != "" {
 		return &judgement{invalid: h.Problem}
 	}
-	var found []Violation
+	var found []narrative.Violation
 	byCall := map[int]facts.Acquire{}
 	clients := map[string]bool{}
 	judged, cut := 0, 0
@@ -51,51 +53,51 @@ func (r *judging) availability() *judgement {
 		judged++
 		clients[a.Client] = true
 		byCall[a.Ops[0]] = a
-		found = append(found, Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}})
+		found = append(found, narrative.Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}})
 	}
 	j := &judgement{
 		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
 		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.History.Header.Clients), moreWork),
-		explain:  func(n *narrative) { r.explainRefused(n, byCall[n.v.Ops[0]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainRefused(n, byCall[n.Violation.Ops[0]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
-				share(t.found, t.checked, "acquires"), at(h.Bound), at(h.At), at(first.At), first.Key, at(first.Until-first.At))
+				narrative.Share(t.found, t.checked, "acquires"), narrative.At(h.Bound), narrative.At(h.At), narrative.At(first.At), first.Key, narrative.At(first.Until-first.At))
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted after all faults had ended at %s, the slowest in %s of the %s allowed",
-				count(t.checked, "acquire was", "acquires were"), at(h.At), at(t.longest), at(h.Bound))
+				narrative.Count(t.checked, "acquire was", "acquires were"), narrative.At(h.At), narrative.At(t.longest), narrative.At(h.Bound))
 		},
 	}
 	switch {
 	case len(found) > 0 && r.StalledSince(h.At) > MaxStall:
 		r.blameMachine(j, h.At)
 	case judged == 0 && cut > 0:
-		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", count(cut, "acquire", "acquires"))
+		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", narrative.Count(cut, "acquire", "acquires"))
 	case judged == 0:
-		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", at(h.At))
+		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", narrative.At(h.At))
 	}
 	return j
 }
 
 // explainRefused explains that an acquire was not granted in time after the faults had healed.
-func (r *judging) explainRefused(n *narrative, a facts.Acquire) {
-	v := n.v
-	took := at(a.Ended - a.Invoked)
+func (r *run) explainRefused(n *narrative.Narrative, a facts.Acquire) {
+	v := n.Violation
+	took := narrative.At(a.Ended - a.Invoked)
 	switch {
 	case a.OK:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.Client, a.Key, at(a.Invoked), took)
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.Client, a.Key, narrative.At(a.Invoked), took)
 	case a.Open:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.Client, a.Key, at(a.Invoked), took)
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.Client, a.Key, narrative.At(a.Invoked), took)
 	default:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.Client, a.Key, at(a.Invoked), took)
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.Client, a.Key, narrative.At(a.Invoked), took)
 		if a.Err != "" {
 			v.Summary += ": " + a.Err
 		}
 	}
-	n.stuck([]string{a.Client}, a.Invoked, a.Ended, []facts.Acquire{a})
+	n.Stuck([]string{a.Client}, a.Invoked, a.Ended, []facts.Acquire{a})
 	h := r.Healed()
-	n.allHealed(h)
-	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.Bound)))
+	n.AllHealed(h)
+	n.Violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, narrative.At(h.Bound)))
 }
 
 // MaxStall is the fraction of the time after the healing for which the harness's machine
@@ -104,7 +106,7 @@ const MaxStall = 0.05
 
 // blameMachine withdraws the violations because the machine stalled too much, so that commands may
 // have timed out because no process ran in time.
-func (r *judging) blameMachine(j *judgement, from time.Duration) {
+func (r *run) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
-	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*r.StalledSince(from), at(from))
+	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*r.StalledSince(from), narrative.At(from))
 }

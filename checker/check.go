@@ -11,7 +11,7 @@ import (
 	"lockpick/history"
 )
 
-// Report is the result of judging a history by every property that applies to it.
+// Report is the result of run a history by every property that applies to it.
 type Report struct {
 	// Results has the results in the order of Properties. It has none for a
 	// property that the run did not exercise (no extension, no guarded resource, no
@@ -63,7 +63,7 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 }
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
-	run := judgingOf(h)
+	run := newRun(h)
 	run.second = second
 	unseen := unseen(h)
 	if unseen != "" { // the lock is of another kind than the votes describe
@@ -107,7 +107,7 @@ func unseen(h *history.Packed) string {
 	return ""
 }
 
-func (r *judging) deadOnArrival() int {
+func (r *run) deadOnArrival() int {
 	n := 0
 	for _, l := range r.Leases {
 		if facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) {
@@ -117,13 +117,13 @@ func (r *judging) deadOnArrival() int {
 	return n
 }
 
-// judging is a history that is being judged.
-type judging struct {
+// run is a history that is being judged.
+type run struct {
 	*facts.Run
 	second func([]history.Op) linearizability // decides mutual exclusion a second time
 	died   death
 }
 
-func judgingOf(h *history.Packed) *judging {
-	return &judging{Run: facts.New(h), died: foreignDeath(h.Ops)}
+func newRun(h *history.Packed) *run {
+	return &run{Run: facts.New(h), died: foreignDeath(h.Ops)}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -17,14 +19,14 @@ import (
 // returns nil if the run had nothing for it to judge.
 type judgement struct {
 	tally
-	violations []Violation      // in any order
-	explain    func(*narrative) // explains a violation of the result
-	evidence   []Evidence       // the evidence that the property needs, and how much of it the run had
-	late       bool             // a violation is proven only at its end, not when it begins
+	violations []narrative.Violation      // in any order
+	explain    func(*narrative.Narrative) // explains a violation of the result
+	evidence   []Evidence                 // the evidence that the property needs, and how much of it the run had
+	late       bool                       // a violation is proven only at its end, not when it begins
 
-	violated func(t tally, first *Violation) string // the reason for the verdict, a sentence
-	holds    func(t tally) string                   // the same, if there is no violation
-	notes    func(t tally) string                   // a clause to add to either, beginning with a semicolon; may be nil
+	violated func(t tally, first *narrative.Violation) string // the reason for the verdict, a sentence
+	holds    func(t tally) string                             // the same, if there is no violation
+	notes    func(t tally) string                             // a clause to add to either, beginning with a semicolon; may be nil
 
 	contradiction string // the sweep and porcupine disagree, so there is no verdict
 	undecided     string // why the checker could not decide; a proven violation stands nevertheless
@@ -49,10 +51,10 @@ type tally struct {
 }
 
 // conclude applies the one rule for verdicts, which docs/checking.md states.
-func (r *judging) conclude(p Property, j *judgement) Result {
+func (r *run) conclude(p Property, j *judgement) Result {
 	res := Result{Property: p, Checked: j.checked, Evidence: j.evidence}
-	slices.SortStableFunc(j.violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
-	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v Violation) bool {
+	slices.SortStableFunc(j.violations, func(a, b narrative.Violation) int { return cmp.Compare(a.At, b.At) })
+	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v narrative.Violation) bool {
 		if j.late {
 			return v.Until >= r.died.from
 		}
@@ -99,10 +101,10 @@ func (j *judgement) note() string {
 }
 
 // violate stores violations, which are in order of time, in a result and explains them.
-func (r *judging) violate(res *Result, found []Violation, explain func(*narrative)) {
-	tell := func(v *Violation) {
+func (r *run) violate(res *Result, found []narrative.Violation, explain func(*narrative.Narrative)) {
+	tell := func(v *narrative.Violation) {
 		v.Property, v.Level = res.Name, res.Level
-		explain(narrate(r.Run, v, res.scope()))
+		explain(narrative.New(r.Run, v, res.scope()))
 	}
 	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
 	res.take(found)
@@ -116,7 +118,7 @@ func (r *judging) violate(res *Result, found []Violation, explain func(*narrativ
 }
 
 // take keeps the first MaxViolations violations in full, and the others as marks.
-func (res *Result) take(found []Violation) {
+func (res *Result) take(found []narrative.Violation) {
 	n := min(len(found), MaxViolations)
 	res.Violations = found[:n]
 	for _, v := range found[n:] {
@@ -129,7 +131,7 @@ func (res *Result) take(found []Violation) {
 }
 
 // unproven returns why the run cannot prove that a property holds, whatever evidence it has, or "".
-func (r *judging) unproven(j *judgement) string {
+func (r *run) unproven(j *judgement) string {
 	if share := r.StalledSince(0); share > MaxStalled {
 		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
 	}
@@ -155,7 +157,7 @@ func (j *judgement) short() *Evidence {
 }
 
 // ineffective returns why no fault of a kind is known to have taken effect, or "" if one is.
-func (r *judging) ineffective(name string) string {
+func (r *run) ineffective(name string) string {
 	var skipped, problem, evidence string
 	installed, unhealed := 0, 0
 	for _, f := range r.Faults {
@@ -180,9 +182,9 @@ func (r *judging) ineffective(name string) string {
 	case installed > 0 && unhealed == installed:
 		return fmt.Sprintf("it is unknown whether %s took effect: the run ended before it was healed", name)
 	case installed > 0 && evidence != "":
-		return fmt.Sprintf("%s was installed %s and never took effect: %s", name, count(installed, "time", "times"), evidence)
+		return fmt.Sprintf("%s was installed %s and never took effect: %s", name, narrative.Count(installed, "time", "times"), evidence)
 	case installed > 0:
-		return fmt.Sprintf("%s was installed %s and is not known to have taken effect", name, count(installed, "time", "times"))
+		return fmt.Sprintf("%s was installed %s and is not known to have taken effect", name, narrative.Count(installed, "time", "times"))
 	case skipped != "":
 		return fmt.Sprintf("%s was requested but always skipped: %s", name, skipped)
 	}
@@ -190,7 +192,7 @@ func (r *judging) ineffective(name string) string {
 }
 
 // tried returns which faults the lock was exposed to, as a clause.
-func (r *judging) tried() string {
+func (r *run) tried() string {
 	if r.Imported() {
 		return "whether anything failed meanwhile is not in the logs"
 	}
@@ -215,7 +217,7 @@ func (r *judging) tried() string {
 		return "no fault is known to have taken effect"
 	}
 	slices.Sort(kinds)
-	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
+	return fmt.Sprintf("%s took effect (%s)", narrative.Count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
 // death is the death of a master that no fault caused, a step of the machine's clock, which makes
@@ -234,13 +236,13 @@ func foreignDeath(ops []history.Op) death {
 		op := &ops[i]
 		if op.Foreign() {
 			return death{from: facts.ChangedAt(op), how: fmt.Sprintf("somebody else's command %s %s on %s at %s: %s", cmp.Or(op.Value.Evidence, op.Value.Form),
-				fmt.Sprintf(changeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, at(facts.ChangedAt(op)), op.Error)}
+				fmt.Sprintf(narrative.ChangeWords[op.Value.Command], cmp.Or(op.Value.RedisKey, op.Key)), op.Process, narrative.At(facts.ChangedAt(op)), op.Error)}
 		}
 		if op.F == history.FUnmodelled {
 			return death{from: op.Time, how: "not modelled: " + op.Error}
 		}
 		if op.F == history.FBroke {
-			return death{from: op.Time, how: fmt.Sprintf("%s broke the protocol at %s: %s (lockpick client check tells what a client must answer)", op.Process, at(op.Time), op.Error)}
+			return death{from: op.Time, how: fmt.Sprintf("%s broke the protocol at %s: %s (lockpick client check tells what a client must answer)", op.Process, narrative.At(op.Time), op.Error)}
 		}
 		if op.F != history.FDied && op.F != history.FStepped {
 			continue
@@ -249,9 +251,9 @@ func foreignDeath(ops []history.Op) death {
 		if op.Value != nil && op.Value.Took > 0 {
 			noticed = op.Value.Took
 		}
-		how := fmt.Sprintf("%s died at %s, which no fault of this run caused", op.Process, at(op.Time))
+		how := fmt.Sprintf("%s died at %s, which no fault of this run caused", op.Process, narrative.At(op.Time))
 		if op.F == history.FStepped {
-			how = fmt.Sprintf("somebody set the clock of the machine at %s", at(op.Time))
+			how = fmt.Sprintf("somebody set the clock of the machine at %s", narrative.At(op.Time))
 		}
 		if op.Error != "" {
 			how += " (" + op.Error + ")"
@@ -262,10 +264,10 @@ func foreignDeath(ops []history.Op) death {
 }
 
 // cutShort returns why a history is not the record of a whole run, or "".
-func (r *judging) cutShort() string {
+func (r *run) cutShort() string {
 	switch {
 	case r.Interrupted.Why != "":
-		return fmt.Sprintf("the run was interrupted at %s: %s", at(r.Interrupted.At), r.Interrupted.Why)
+		return fmt.Sprintf("the run was interrupted at %s: %s", narrative.At(r.Interrupted.At), r.Interrupted.Why)
 	case r.History.Header.Format >= 2 && !r.Complete:
 		return "the history is cut short: its end mark is missing"
 	}

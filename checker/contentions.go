@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/history"
 )
 
@@ -56,7 +58,7 @@ func (p Property) JudgeClaim(h *history.History) Result {
 // SplitVotes finds the times at which clients begin to split the votes: each master that is up
 // stores a token, the masters store more than one token, and no quorum stores the same one. A key
 // counts as stored from the yes to its SET until the yes to its release or the end of the TTL.
-func SplitVotes(h *history.History) []Violation {
+func SplitVotes(h *history.History) []narrative.Violation {
 	type stored struct {
 		client, token string
 		until         time.Duration
@@ -64,7 +66,7 @@ func SplitVotes(h *history.History) []Violation {
 	byKey := map[string]map[string]stored{} // key, master
 	split := map[string]bool{}
 	down := map[string]bool{}
-	var found []Violation
+	var found []narrative.Violation
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		if op.F == history.FState && op.Value != nil {
@@ -117,7 +119,7 @@ func SplitVotes(h *history.History) []Violation {
 		now := free == 0 && len(votes) > 1 && most < h.Header.Quorum
 		if now && !split[op.Key] {
 			slices.Sort(clients)
-			found = append(found, Violation{
+			found = append(found, narrative.Violation{
 				Level: "AV", Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Clients: clients,
 				Summary: fmt.Sprintf("at %.3fs %d clients shared the masters of %s, and none could have a quorum: %v", op.Time.Seconds(), len(clients), op.Key, clients),
 			})
@@ -129,10 +131,10 @@ func SplitVotes(h *history.History) []Violation {
 
 // ownRefusals finds the masters that said no to a SET and then yes to the release of the
 // same token: the SET was refused because of the client's own key.
-func ownRefusals(h *history.History) []Violation {
+func ownRefusals(h *history.History) []narrative.Violation {
 	type attempt struct{ master, client, key, token string }
 	refused := map[attempt]*history.Op{}
-	var found []Violation
+	var found []narrative.Violation
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		if op.F != history.FVote || op.Type != history.OK || op.Value == nil {
@@ -146,7 +148,7 @@ func ownRefusals(h *history.History) []Violation {
 		case v.Command == history.CommandRelease && v.Yes && refused[a] != nil:
 			no := refused[a]
 			delete(refused, a)
-			found = append(found, Violation{
+			found = append(found, narrative.Violation{
 				Level: "AV", Key: op.Key, At: no.Time, Until: op.Time, Ops: []int{no.Index, op.Index}, Clients: []string{v.Client}, Tokens: []string{v.Token},
 				Summary: fmt.Sprintf("%s refused %s the key %s at %.3fs for a key that was %s's own", op.Process, v.Client, op.Key, no.Time.Seconds(), v.Client),
 				Reason: []string{
@@ -161,7 +163,7 @@ func ownRefusals(h *history.History) []Violation {
 
 // lingering finds the releases of valid leases after which another client's acquire of the key
 // was pending all the time, and no other client was granted the key for four fifths of a TTL.
-func lingering(h *history.History) []Violation {
+func lingering(h *history.History) []narrative.Violation {
 	type spell struct {
 		client   string
 		from, to time.Duration
@@ -189,7 +191,7 @@ func lingering(h *history.History) []Violation {
 			grants[op.Key] = append(grants[op.Key], spell{op.Process, op.Time, op.Time})
 		}
 	}
-	var found []Violation
+	var found []narrative.Violation
 	for _, l := range history.Leases(h.Ops) {
 		if l.ReleaseIndex < 0 || h.Ops[l.ReleaseIndex].F != history.FRelease || l.Released >= l.Until() || l.Released+patience > end {
 			continue
@@ -203,7 +205,7 @@ func lingering(h *history.History) []Violation {
 			continue
 		}
 		waiting := asking[l.Key][i]
-		found = append(found, Violation{
+		found = append(found, narrative.Violation{
 			Level: "AV", Key: l.Key, At: l.Released, Until: until, Ops: []int{l.ReleaseIndex}, Clients: []string{l.Process, waiting.client}, Tokens: []string{l.Token},
 			Summary: fmt.Sprintf("%s released %s at %.3fs, and nobody else was granted it by %.3fs, although %s asked for it all the time", l.Process, l.Key, l.Released.Seconds(), until.Seconds(), waiting.client),
 		})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -27,7 +29,7 @@ var Continuity = Property{
 	Help:  "--extend 1",
 	Votes: true, Needs: Extensions,
 	rules: &rules{
-		judge:  (*judging).continuity,
+		judge:  (*run).continuity,
 		gaps:   []gap{noExtension, noExtensionByVotes},
 		exempt: []exemption{extensionVotesUnknown},
 	},
@@ -37,13 +39,13 @@ var Continuity = Property{
 // said yes to the extension has created the key anew if, since the grant before, it said yes to
 // the SET of another token, or said yes to no command for longer than the TTL. If the other
 // masters are no quorum, the extension has revived a lost lease.
-func (r *judging) continuity() *judgement {
+func (r *run) continuity() *judgement {
 	q, ttl := r.Quorum(), r.History.Header.TTL
 	if q == 0 || ttl <= 0 {
 		return nil
 	}
 	var judged []time.Duration
-	var found []Violation
+	var found []narrative.Violation
 	byGrant := map[int]revival{}
 	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
@@ -58,7 +60,7 @@ func (r *judging) continuity() *judgement {
 			judged = append(judged, g.At)
 			if len(x.whole) < q {
 				byGrant[g.Index] = x
-				found = append(found, Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
+				found = append(found, narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
 					Tokens: []string{l.Token}, Clients: []string{l.Process}})
 			}
 		}
@@ -69,19 +71,19 @@ func (r *judging) continuity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(n *narrative) { r.explainRevival(n, byGrant[n.v.Ops[1]]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(t.found, t.checked, "extensions"), at(first.At), first.Key)
+		explain:  func(n *narrative.Narrative) { r.explainRevival(n, byGrant[n.Violation.Ops[1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", narrative.Share(t.found, t.checked, "extensions"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s revived a key that had been gone", count(t.checked, "extension", "extensions"))
+			return fmt.Sprintf("none of %s revived a key that had been gone", narrative.Count(t.checked, "extension", "extensions"))
 		},
 	}
 }
 
 // unbroken finds the masters that may have said yes to an extension and may have stored the
 // token all the time since the grant before it.
-func (r *judging) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
+func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
 	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
 	t := r.CommandLogs()
 	for _, m := range r.Masters() {
@@ -136,34 +138,34 @@ func (r *judging) unbroken(l *history.Lease, before, g history.Grant, asked, ttl
 }
 
 // explainRevival explains that an extension revived a key that had been gone.
-func (r *judging) explainRevival(n *narrative, x revival) {
-	v := n.v
+func (r *run) explainRevival(n *narrative.Narrative, x revival) {
+	v := n.Violation
 	l := x.lease
-	v.Summary = fmt.Sprintf("%s's lease on %s was extended at %s though its key was gone from a quorum's masters meanwhile", l.Process, v.Key, at(v.At))
-	n.extended(l, x.before, x.grant)
+	v.Summary = fmt.Sprintf("%s's lease on %s was extended at %s though its key was gone from a quorum's masters meanwhile", l.Process, v.Key, narrative.At(v.At))
+	n.Extension(l, x.before, x.grant)
 	var gone []string
-	group(r.Masters(), func(m string) cause {
+	narrative.EachLoss(r.Masters(), func(m string) narrative.Loss {
 		if u, ok := x.taken[m]; ok {
 			gone = append(gone, m)
-			return cause{name: "taken by " + u.Token, explain: func(ms []string) {
-				n.lost(ms, l, Event{At: u.At, Cause: CauseTaken, Word: "taken", Ops: []int{u.Index}},
-					fmt.Sprintf("set the key for %s: that of %s was gone", other(u.Client, l.Process), l.Process))
+			return narrative.Loss{Name: "taken by " + u.Token, Explain: func(ms []string) {
+				n.LostBy(ms, l, narrative.Event{At: u.At, Cause: narrative.CauseTaken, Word: "taken", Ops: []int{u.Index}},
+					fmt.Sprintf("set the key for %s: that of %s was gone", narrative.Again(u.Client, l.Process), l.Process))
 			}}
 		}
 		if snapshot := x.missed[m]; snapshot != nil {
 			gone = append(gone, m)
-			return cause{name: "missed at " + at(snapshot.Time), explain: func(ms []string) {
-				n.lost(ms, l, Event{At: snapshot.Time, Cause: CauseSeen, Word: "gone", Ops: []int{snapshot.Index}}, fmt.Sprintf("did not store the key of %s", l.Process))
+			return narrative.Loss{Name: "missed at " + narrative.At(snapshot.Time), Explain: func(ms []string) {
+				n.LostBy(ms, l, narrative.Event{At: snapshot.Time, Cause: narrative.CauseSeen, Word: "gone", Ops: []int{snapshot.Index}}, fmt.Sprintf("did not store the key of %s", l.Process))
 			}}
 		}
 		if u, ok := x.lapsed[m]; ok {
 			gone = append(gone, m)
 			end := u.At + r.Lifetime(u)
-			return cause{name: "lapsed at " + at(end), explain: func(ms []string) {
-				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, fault.Enumerate(ms))}, "")
+			return narrative.Loss{Name: "lapsed at " + narrative.At(end), Explain: func(ms []string) {
+				n.LostBy(ms, l, narrative.Event{At: end, Cause: narrative.CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, fault.Enumerate(ms))}, "")
 			}}
 		}
-		return cause{}
+		return narrative.Loss{}
 	})
-	n.violated(fmt.Sprintf("the extension created the key of %s anew on %s", l.Process, fault.Enumerate(gone)))
+	n.Violated(fmt.Sprintf("the extension created the key of %s anew on %s", l.Process, fault.Enumerate(gone)))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 )
 
@@ -13,7 +15,7 @@ var DeadlockFree = Property{
 	Says:  "once faults have healed, every key can be acquired again",
 	Leads: true,
 	rules: &rules{
-		judge: (*judging).deadlockFree,
+		judge: (*run).deadlockFree,
 		gaps:  []gap{notHealed},
 	},
 }
@@ -21,7 +23,7 @@ var DeadlockFree = Property{
 // deadlockFree judges DF: each key of the history is granted within the bound
 // after the faults have healed. Like availability, and unlike the properties of safety,
 // it is about acquires that fail.
-func (r *judging) deadlockFree() *judgement {
+func (r *run) deadlockFree() *judgement {
 	if !r.ReachesEnd() {
 		return nil
 	}
@@ -55,7 +57,7 @@ func (r *judging) deadlockFree() *judgement {
 		}
 	}
 	slices.Sort(keys)
-	var found []Violation
+	var found []narrative.Violation
 	judged := 0
 	untried, cut, queued := "", "", ""
 	for _, k := range keys {
@@ -71,7 +73,7 @@ func (r *judging) deadlockFree() *judgement {
 			queued = k
 		default:
 			judged++
-			v := Violation{Key: k, At: h.At, Until: h.At + h.Bound, Ops: []int{h.Line}}
+			v := narrative.Violation{Key: k, At: h.At, Until: h.At + h.Bound, Ops: []int{h.Line}}
 			for _, a := range p.attempts {
 				v.Ops = append(v.Ops, a.Ops...)
 				v.Clients = append(v.Clients, a.Client)
@@ -84,13 +86,15 @@ func (r *judging) deadlockFree() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after all faults had ended", judged, len(keys), moreWork),
-		explain:  func(n *narrative) { r.explainStuck(n, h, byKey[n.v.Key].until, byKey[n.v.Key].attempts) },
-		violated: func(t tally, first *Violation) string {
+		explain: func(n *narrative.Narrative) {
+			r.explainStuck(n, h, byKey[n.Violation.Key].until, byKey[n.Violation.Key].attempts)
+		},
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the end of all faults at %s: no one was granted %s for %s",
-				share(t.found, t.checked, "keys"), at(h.Bound), at(h.At), first.Key, at(byKey[first.Key].until-h.At))
+				narrative.Share(t.found, t.checked, "keys"), narrative.At(h.Bound), narrative.At(h.At), first.Key, narrative.At(byKey[first.Key].until-h.At))
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", count(t.checked, "key was", "keys were"), at(h.Bound), at(h.At))
+			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", narrative.Count(t.checked, "key was", "keys were"), narrative.At(h.Bound), narrative.At(h.At))
 		},
 	}
 	switch {
@@ -99,26 +103,26 @@ func (r *judging) deadlockFree() *judgement {
 	case len(keys) == 0:
 		j.invalid = "no acquire was ever tried"
 	case untried != "":
-		j.invalid = fmt.Sprintf("no one tried to acquire %s after all faults had ended at %s", untried, at(h.At))
+		j.invalid = fmt.Sprintf("no one tried to acquire %s after all faults had ended at %s", untried, narrative.At(h.At))
 	case cut != "":
 		j.invalid = fmt.Sprintf("the history ends %s after all faults had ended at %s, before the bound of %s had passed, and %s was not granted yet",
-			at(r.End-h.At), at(h.At), at(h.Bound), cut)
+			narrative.At(r.End-h.At), narrative.At(h.At), narrative.At(h.Bound), cut)
 	case queued != "":
 		j.invalid = fmt.Sprintf("the lock waits %s for each waiter that is gone, and the history ends %s after all faults had ended at %s, when it may still have waited for those of %s",
-			at(r.History.Header.DeadWaiter), at(r.End-h.At), at(h.At), queued)
+			narrative.At(r.History.Header.DeadWaiter), narrative.At(r.End-h.At), narrative.At(h.At), queued)
 	}
 	return j
 }
 
 // explainStuck explains that nobody was granted a key from when the faults had healed until a time.
-func (r *judging) explainStuck(n *narrative, h facts.Healing, granted time.Duration, attempts []facts.Acquire) {
-	v := n.v
-	v.Summary = fmt.Sprintf("no one was granted %s for %s after all faults had ended at %s", v.Key, at(granted-h.At), at(h.At))
+func (r *run) explainStuck(n *narrative.Narrative, h facts.Healing, granted time.Duration, attempts []facts.Acquire) {
+	v := n.Violation
+	v.Summary = fmt.Sprintf("no one was granted %s for %s after all faults had ended at %s", v.Key, narrative.At(granted-h.At), narrative.At(h.At))
 	until := v.Until
 	for _, a := range attempts {
 		until = max(until, a.Ended)
 	}
-	n.stuck(v.Clients, h.At, until, attempts)
-	n.allHealed(h)
-	n.violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, at(h.Bound)))
+	n.Stuck(v.Clients, h.At, until, attempts)
+	n.AllHealed(h)
+	n.Violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, narrative.At(h.Bound)))
 }

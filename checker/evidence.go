@@ -65,11 +65,11 @@ const underFaults = " while a fault was in force or within a TTL after it"
 
 // need returns the evidence of a property that judges events of one kind: how many there were, and
 // how many of them were in the faulty period. at holds the time of each event.
-func (r *judging) need(what string, at []time.Duration, help string) []Evidence {
+func (r *run) need(what string, at []time.Duration, help string) []Evidence {
 	return r.needs(what, at, MinEvidence, MinUnderFaults, help)
 }
 
-func (r *judging) needs(what string, at []time.Duration, total, faulted int, help string) []Evidence {
+func (r *run) needs(what string, at []time.Duration, total, faulted int, help string) []Evidence {
 	rows := []Evidence{{What: what, Got: len(at), Need: total, Help: help}}
 	if !r.ExpectsFaults() {
 		return rows
@@ -97,7 +97,7 @@ const moreContention = "try more --clients, fewer --keys or a longer --time-limi
 
 // moreContention returns the advice if clients did not compete enough in a run, or its log does not
 // show that they did.
-func (r *judging) moreContention() string {
+func (r *run) moreContention() string {
 	if r.Imported() {
 		return "check a longer time and the logs of all hosts together"
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 )
 
@@ -12,18 +14,18 @@ var MutualExclusion = Property{
 	Name: "mutual-exclusion", Level: "L2",
 	Says:  "holds of different tokens on one key are disjoint",
 	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Main: true,
-	rules: &rules{judge: (*judging).mutualExclusion},
+	rules: &rules{judge: (*run).mutualExclusion},
 }
 
 // mutualExclusion judges L2: the holds of each key are pairwise disjoint. The
 // sweep finds the violations; porcupine must agree, key by key, on which keys
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
-func (r *judging) mutualExclusion() *judgement {
+func (r *run) mutualExclusion() *judgement {
 	second := r.second(r.History.Ops)
 	all := facts.HoldsOf(r.Leases, r.Lock)
 	overlaps := sweep(all, r.Lock)
-	found := make([]Violation, 0, len(overlaps))
+	found := make([]narrative.Violation, 0, len(overlaps))
 	byLater := map[int]overlap{}
 	swept := map[string]bool{}
 	for _, o := range overlaps {
@@ -43,15 +45,15 @@ func (r *judging) mutualExclusion() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
-		explain:  func(n *narrative) { r.explainHolds(n, byLater[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainHolds(n, byLater[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			began := "began while another lease still held the lock"
 			if !r.Lock.Exclusive() {
 				began = "began while others that had not ended left no room for it"
 			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "holds"), began, at(first.At), first.Key)
+			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "holds"), began, narrative.At(first.At), first.Key)
 		},
-		holds:         func(t tally) string { return noOverlap(r.Lock, count(t.checked, "hold", "holds")) },
+		holds:         func(t tally) string { return noOverlap(r.Lock, narrative.Count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
 	}
 	j.dead = r.deadOnArrival()
@@ -59,7 +61,7 @@ func (r *judging) mutualExclusion() *judgement {
 		if t.dead == 0 {
 			return ""
 		}
-		return fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(t.dead, "lease was", "leases were"))
+		return fmt.Sprintf("; %s over before the acquire returned, and so held nothing", narrative.Count(t.dead, "lease was", "leases were"))
 	}
 	if second.undecided {
 		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds(j.tally))
@@ -89,19 +91,19 @@ func disagree(swept map[string]bool, second linearizability) string {
 }
 
 // explainHolds explains that two leases were held at once.
-func (r *judging) explainHolds(n *narrative, o overlap) {
-	v := n.v
-	got := fmt.Sprintf("%s was granted %s", other(o.later.Client, o.earlier.Client), n.what(o.later.Lease))
+func (r *run) explainHolds(n *narrative.Narrative, o overlap) {
+	v := n.Violation
+	got := fmt.Sprintf("%s was granted %s", narrative.Again(o.later.Client, o.earlier.Client), n.LeaseOn(o.later.Lease))
 	if o.later.From > o.later.Lease.Acquired() {
 		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.Client, v.Key)
 	}
-	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.Client, at(o.earlier.To))
+	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, narrative.At(v.At), o.earlier.Client, narrative.At(o.earlier.To))
 	r.explainOverlap(n, o)
 	if !r.Lock.Exclusive() {
-		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, at(v.At), o.heldBy(), at(o.earlier.To))
-		n.violated(fmt.Sprintf("for %s, from %s to %s, %s at once", at(o.to()-o.from()), at(o.from()), at(o.to()), o.together()))
+		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, narrative.At(v.At), o.heldBy(), narrative.At(o.earlier.To))
+		n.Violated(fmt.Sprintf("for %s, from %s to %s, %s at once", narrative.At(o.to()-o.from()), narrative.At(o.from()), narrative.At(o.to()), o.together()))
 		return
 	}
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
-		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.Client, o.later.Client), v.Key))
+	n.Violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
+		narrative.At(o.to()-o.from()), narrative.At(o.from()), narrative.At(o.to()), narrative.Both(o.earlier.Client, o.later.Client), v.Key))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -35,7 +37,7 @@ var Extension = Property{
 	Help:  "--extend 1",
 	Leads: true, Needs: Extensions,
 	rules: &rules{
-		judge:  (*judging).extension,
+		judge:  (*run).extension,
 		gaps:   []gap{noExtension, noExtensionByVotes},
 		exempt: []exemption{extensionVotesUnknown},
 	},
@@ -48,9 +50,9 @@ var Extension = Property{
 // (keysUntil). The yes answers of a quorum of masters must also be there when the
 // extension returns. A lease that its client has released cannot be extended. A run without a granted
 // extension is not judged.
-func (r *judging) extension() *judgement {
+func (r *run) extension() *judgement {
 	var granted []time.Duration
-	var found []Violation
+	var found []narrative.Violation
 	byGrant := map[int]lateExtension{}
 	few := 0 // extensions granted without a quorum
 	for _, l := range r.Leases {
@@ -70,7 +72,7 @@ func (r *judging) extension() *judgement {
 				few++
 			}
 			byGrant[g.Index] = x
-			found = append(found, Violation{
+			found = append(found, narrative.Violation{
 				Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
 				Tokens: []string{l.Token}, Clients: []string{l.Process},
 			})
@@ -82,23 +84,23 @@ func (r *judging) extension() *judgement {
 	return &judgement{
 		tally: tally{checked: len(granted), few: few}, violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(n *narrative) { r.explainExtension(n, byGrant[n.v.Ops[1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainExtension(n, byGrant[n.Violation.Ops[1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			why := "came when the lease was over"
 			if t.few > 0 {
 				why = "came when the lease was over or without a quorum"
 			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "granted extensions"), why, at(first.At), first.Key)
+			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "granted extensions"), why, narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted while the lease was valid", count(t.checked, "extension was", "extensions were"))
+			return fmt.Sprintf("%s granted while the lease was valid", narrative.Count(t.checked, "extension was", "extensions were"))
 		},
 	}
 }
 
 // afterRelease reports whether a lease was extended by a call that its client made after it had
 // released it.
-func (r *judging) afterRelease(l *history.Lease, g history.Grant) bool {
+func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
 	if l.ReleaseIndex < 0 {
 		return false
 	}
@@ -109,43 +111,43 @@ func (r *judging) afterRelease(l *history.Lease, g history.Grant) bool {
 
 // explainExtension explains that an extension came too late or without a quorum: when it was
 // called, what stopped its client, and which client was granted the lock after the lease had ended.
-func (r *judging) explainExtension(n *narrative, x lateExtension) {
-	v := n.v
+func (r *run) explainExtension(n *narrative.Narrative, x lateExtension) {
+	v := n.Violation
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
-		l.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
+		l.Process, narrative.At(v.At), v.Key, narrative.At(x.grant.At-x.before.Until))
 	if x.backing != nil {
-		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, at(v.At), v.Key, r.tooFew(x.backing))
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, narrative.At(v.At), v.Key, r.tooFew(x.backing))
 	}
 	if x.afterRelease {
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, which it had released %s before",
-			l.Process, at(v.At), v.Key, at(x.grant.At-l.Released))
+			l.Process, narrative.At(v.At), v.Key, narrative.At(x.grant.At-l.Released))
 	}
-	n.extended(l, x.before, x.grant)
+	n.Extension(l, x.before, x.grant)
 	for _, other := range r.Leases {
 		if other.Key == l.Key && other != l && other.Acquired() >= x.before.Until && other.Acquired() <= x.grant.At {
-			n.lease(other, 0)
+			n.Lease(other, 0)
 			break
 		}
 	}
-	text := fmt.Sprintf("the extension was granted %s after the lease had ended", at(x.grant.At-x.before.Until))
+	text := fmt.Sprintf("the extension was granted %s after the lease had ended", narrative.At(x.grant.At-x.before.Until))
 	if x.afterRelease {
-		text = fmt.Sprintf("the extension was granted %s after the release", at(x.grant.At-l.Released))
+		text = fmt.Sprintf("the extension was granted %s after the release", narrative.At(x.grant.At-l.Released))
 	}
 	if x.backing != nil {
-		n.answersSince(*x.backing)
+		n.AnswersSince(*x.backing)
 		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", fault.Enumerate(x.backing.Yes), r.Quorum())
 		if x.backing.Sharing > 1 {
 			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.Sharing, r.tooFew(x.backing))
 		}
 	}
-	n.violated(text)
+	n.Violated(text)
 }
 
 // tooFew returns a phrase that says with how few yes answers an extension was granted.
-func (r *judging) tooFew(b *facts.Backing) string {
+func (r *run) tooFew(b *facts.Backing) string {
 	if b.Sharing > 1 {
 		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.Answers, b.Sharing, b.Needs)
 	}
-	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", count(len(b.Yes), "master", "masters"), r.Quorum())
+	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", narrative.Count(len(b.Yes), "master", "masters"), r.Quorum())
 }

@@ -6,7 +6,7 @@ var FencedWrites = Property{
 	Help:  "--fencing",
 	Leads: true, Writes: true, Needs: FencingTokens, ToleratesStalls: true,
 	rules: &rules{
-		judge:  (*judging).fencedWrites,
+		judge:  (*run).fencedWrites,
 		gaps:   []gap{noFencing},
 		exempt: []exemption{ordersNoWrites},
 	},
@@ -14,7 +14,7 @@ var FencedWrites = Property{
 
 // fencedWrites judges L5, at the second resource, which refuses a write whose fencing
 // token is lower than the highest one that it has seen.
-func (r *judging) fencedWrites() *judgement {
+func (r *run) fencedWrites() *judgement {
 	if !r.History.Header.Fencing {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -23,7 +25,7 @@ var FencingMonotone = Property{
 	Help:  "--fencing",
 	Leads: true, Leases: true, Needs: FencingTokens, ToleratesStalls: true,
 	rules: &rules{
-		judge:  (*judging).fencingMonotone,
+		judge:  (*run).fencingMonotone,
 		gaps:   []gap{noFencing},
 		exempt: []exemption{ordersNoWrites, sharesHolds},
 	},
@@ -31,16 +33,16 @@ var FencingMonotone = Property{
 
 // fencingMonotone judges FM: an acquire that began after another had returned gets a higher
 // fencing token. It also compares leases whose holds overlap, since there fencing tokens matter.
-func (r *judging) fencingMonotone() *judgement {
+func (r *run) fencingMonotone() *judgement {
 	if !r.History.Header.Fencing {
 		return nil
 	}
 	pairs, judged, without := r.decreasing()
-	found := make([]Violation, 0, len(pairs))
+	found := make([]narrative.Violation, 0, len(pairs))
 	byGrant := map[int]fencePair{}
 	for _, p := range pairs {
 		byGrant[p.later.Grants[0].Index] = p
-		found = append(found, Violation{
+		found = append(found, narrative.Violation{
 			Key: p.later.Key, At: p.later.Acquired(), Until: p.later.Acquired(),
 			Ops:     []int{p.earlier.Grants[0].Index, p.later.Grants[0].Index},
 			Tokens:  []string{p.earlier.Token, p.later.Token},
@@ -50,13 +52,13 @@ func (r *judging) fencingMonotone() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("contended acquisitions with a fencing token", r.ContendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
-		explain:  func(n *narrative) { r.explainFence(n, byGrant[n.v.Ops[1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainFence(n, byGrant[n.Violation.Ops[1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
-				share(t.found, t.checked, "leases"), at(first.At), first.Key)
+				narrative.Share(t.found, t.checked, "leases"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", count(t.checked, "lease", "leases"))
+			return fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", narrative.Count(t.checked, "lease", "leases"))
 		},
 	}
 	j.bare = without
@@ -64,7 +66,7 @@ func (r *judging) fencingMonotone() *judgement {
 		if t.bare == 0 {
 			return ""
 		}
-		return fmt.Sprintf("; %s no fencing token", count(t.bare, "lease had", "leases had"))
+		return fmt.Sprintf("; %s no fencing token", narrative.Count(t.bare, "lease had", "leases had"))
 	}
 	return j
 }
@@ -72,7 +74,7 @@ func (r *judging) fencingMonotone() *judgement {
 // decreasing compares the fencing token of each lease with the highest token of all leases that
 // are certain to be earlier. It returns the pairs that violate FM, the number of leases judged and
 // the number of leases without a token. It takes O(n log n) time.
-func (r *judging) decreasing() (pairs []fencePair, judged, without int) {
+func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 	byKey := map[string][]*history.Lease{} // in the order of the grants
 	var keys []string
 	for _, l := range r.Leases {
@@ -119,34 +121,34 @@ func (r *judging) decreasing() (pairs []fencePair, judged, without int) {
 
 // explainFence explains that the later of two leases does not have the higher fencing token: which
 // masters issued the tokens, and which of these were restarted in between.
-func (r *judging) explainFence(n *narrative, p fencePair) {
-	v := n.v
+func (r *run) explainFence(n *narrative.Narrative, p fencePair) {
+	v := n.Violation
 	a, b := p.earlier, p.later
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
-		other(b.Process, a.Process), v.Key, at(v.At), b.Fence, a.Process, a.Fence)
-	n.lease(a, 0)
-	n.lease(b, 0)
+		narrative.Again(b.Process, a.Process), v.Key, narrative.At(v.At), b.Fence, a.Process, a.Fence)
+	n.Lease(a, 0)
+	n.Lease(b, 0)
 	both := slices.DeleteFunc(slices.Clone(r.Voters(a)), func(m string) bool { return !slices.Contains(r.Voters(b), m) })
-	restarted := n.countersLost(a, b)
+	restarted := n.CountersLost(a, b)
 	counted := r.counted(a, both)
 	switch {
 	case len(both) == 0 && r.VoteIndex().Voted(a) && r.VoteIndex().Voted(b):
-		n.note(b.Acquired(), "no master voted for both leases, so no counter links their fencing tokens")
+		n.Note(b.Acquired(), "no master voted for both leases, so no counter links their fencing tokens")
 	case len(both) > 0 && len(counted) == 0 && len(r.counted(a, r.Voters(a))) > 0:
 		restarted = true
-		n.note(b.Acquired(), fmt.Sprintf("the earlier token is the counter of %s, and of the masters that counted for the earlier lease only %s voted for the later one",
+		n.Note(b.Acquired(), fmt.Sprintf("the earlier token is the counter of %s, and of the masters that counted for the earlier lease only %s voted for the later one",
 			fault.Enumerate(r.counted(a, r.Voters(a))), fault.Enumerate(both)))
 	case len(both) > 0:
-		n.note(b.Acquired(), fmt.Sprintf("of the masters that gave out the earlier token only %s voted for the later lease", fault.Enumerate(both)))
+		n.Note(b.Acquired(), fmt.Sprintf("of the masters that gave out the earlier token only %s voted for the later lease", fault.Enumerate(both)))
 	}
 	if !restarted && len(both) > 0 {
-		n.unexplained(Event{At: b.Acquired(), Masters: both, Text: fmt.Sprintf("no recorded restart explains why the counters of %s did not grow", fault.Enumerate(both))})
+		n.Unexplained(narrative.Event{At: b.Acquired(), Masters: both, Text: fmt.Sprintf("no recorded restart explains why the counters of %s did not grow", fault.Enumerate(both))})
 	}
-	n.violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d", b.Fence, a.Fence))
+	n.Violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d", b.Fence, a.Fence))
 }
 
 // counted returns the masters among the given ones whose vote for a lease carried its fencing token.
-func (r *judging) counted(l *history.Lease, masters []string) []string {
+func (r *run) counted(l *history.Lease, masters []string) []string {
 	var found []string
 	for v := range r.VoteIndex().OnLease(l) {
 		if v.Yes && v.Command == history.CommandSet && r.History.FenceOf(v.Index) == l.Fence && slices.Contains(masters, v.Master) {

@@ -5,7 +5,7 @@ var GhostKeys = Property{
 	Says:  "no master stores a key because it executed the SET after the release",
 	Votes: true, OnlyNamed: true, NotOfLock: true,
 	rules: &rules{
-		judge: (*judging).ghostKeys,
+		judge: (*run).ghostKeys,
 		gaps:  []gap{nobodyLooked, {nil, "no attempt was over"}},
 	},
 }
@@ -13,6 +13,6 @@ var GhostKeys = Property{
 // ghostKeys judges the same for keys whose SET was never answered and that a master set after the
 // release: if the network delivers late, a client cannot prevent that, so the property is judged
 // only if the scenario names it.
-func (r *judging) ghostKeys() *judgement {
+func (r *run) ghostKeys() *judgement {
 	return r.orphans(true)
 }

@@ -3,6 +3,8 @@ package checker
 import (
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -13,14 +15,14 @@ var HolderLoss = Property{
 	Says: "a key whose holder is gone is granted to another within a bound",
 	Help: "--faults client-kill",
 	rules: &rules{
-		judge: (*judging).holderLoss,
+		judge: (*run).holderLoss,
 		gaps:  []gap{{nil, "no lock's holder was lost while another asked for it"}},
 	},
 }
 
 // holderLoss judges one part of DF: a key whose holder has crashed or stands still is
 // granted to another client within a bound.
-func (r *judging) holderLoss() *judgement {
+func (r *run) holderLoss() *judgement {
 	var mine []facts.Wait
 	judged := 0
 	for _, d := range r.Waits() {
@@ -38,7 +40,7 @@ func (r *judging) holderLoss() *judgement {
 
 // renewing returns the extra time for a lock that renews the leases of a hung holder. A lease without an
 // end that its holder's process goes on to extend is not over while that process lives.
-func (r *judging) renewing(d facts.Wait) time.Duration {
+func (r *run) renewing(d facts.Wait) time.Duration {
 	if _, stopped := r.LostHolder(d); !stopped {
 		return 0
 	}
@@ -49,11 +51,11 @@ func (r *judging) renewing(d facts.Wait) time.Duration {
 }
 
 // explainHolderGone adds the last lease before a wait and the pauses and crashes of its holder.
-func (r *judging) explainHolderGone(n *narrative, d facts.Wait) {
+func (r *run) explainHolderGone(n *narrative.Narrative, d facts.Wait) {
 	l := r.LastLease(d.Key, d.From)
 	if l == nil {
 		return
 	}
-	n.lease(l, d.From)
-	n.clientFaults(l.Process, l.Acquired(), d.To, false)
+	n.Lease(l, d.From)
+	n.ClientFaults(l.Process, l.Acquired(), d.To, false)
 }

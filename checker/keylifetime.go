@@ -6,20 +6,22 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/history"
 	"lockpick/history/fault"
 )
 
 // lifetimeSlack returns how long after its TTL plus a fiftieth of it a key may still be seen: both
 // snapshots may have been taken late, and Redis counts in ms.
-func (r *judging) lifetimeSlack() time.Duration {
+func (r *run) lifetimeSlack() time.Duration {
 	return min(max(2*r.Slack, 5*time.Millisecond), 150*time.Millisecond)
 }
 
 // sameEnd returns how much a key's expiry may differ between two answers of a master although
 // nobody has set or extended the key in between: the answers are in ms, and the master does not
 // read its clock at the same instant.
-func (r *judging) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
+func (r *run) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
 
 // stored is a key in successive snapshots of a master that all give the same expiry by the
 // master's clock: nobody set or extended the key in between.
@@ -36,7 +38,7 @@ var KeyLifetime = Property{
 	Says:  "a master keeps no token longer than its TTL",
 	Votes: true, ToleratesStalls: true,
 	rules: &rules{
-		judge: (*judging).keyLifetime,
+		judge: (*run).keyLifetime,
 		gaps:  []gap{nobodyLooked},
 	},
 }
@@ -48,7 +50,7 @@ var KeyLifetime = Property{
 // master may execute a SET or an extension without an answer much later, when held bytes arrive or
 // the paused master continues. But each of them changes the key's expiry. As long as the expiry
 // stays the same, by the master's own clock, the master executed none, and the TTL must run out.
-func (r *judging) keyLifetime() *judgement {
+func (r *run) keyLifetime() *judgement {
 	ttl := r.History.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
 	snapshots, told, tokens := 0, 0, 0
@@ -112,7 +114,7 @@ func (r *judging) keyLifetime() *judgement {
 	if told == 0 || ttl <= 0 {
 		return nil
 	}
-	var found []Violation
+	var found []narrative.Violation
 	type proof struct {
 		snapshot   int
 		key, token string
@@ -121,52 +123,52 @@ func (r *judging) keyLifetime() *judgement {
 	for _, id := range order {
 		s := over[id]
 		byProof[proof{s.ops[1], s.key, s.token}] = s
-		found = append(found, Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
+		found = append(found, narrative.Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
 	}
 	return &judgement{
 		tally: tally{checked: tokens, snapshots: snapshots}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
-		explain: func(n *narrative) {
-			s := byProof[proof{n.v.Ops[1], n.v.Key, n.v.Tokens[0]}]
+		explain: func(n *narrative.Narrative) {
+			s := byProof[proof{n.Violation.Ops[1], n.Violation.Key, n.Violation.Tokens[0]}]
 			r.explainOverlong(n, s)
 		},
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(t.found, t.checked, "stored tokens"), at(ttl), first.Key)
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", narrative.Share(t.found, t.checked, "stored tokens"), narrative.At(ttl), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", count(t.snapshots, "snapshot", "snapshots"))
+			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", narrative.Count(t.snapshots, "snapshot", "snapshots"))
 		},
 	}
 }
 
 // explainOverlong explains that a master stored a key for longer than its TTL: what its
 // snapshots listed, and how its clock was changed.
-func (r *judging) explainOverlong(n *narrative, s *stored) {
-	v := n.v
+func (r *run) explainOverlong(n *narrative.Narrative, s *stored) {
+	v := n.Violation
 	ttl := r.History.Header.TTL
 	v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
-		s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
+		s.master, s.key, narrative.At(s.seen), narrative.At(s.seen-s.since), narrative.At(ttl))
 	first, last := r.History.Op(s.ops[0]), r.History.Op(s.ops[1])
 	when := "without an expiry"
 	if s.mortal {
-		when = "to expire at " + at(s.end) + " by the master's own clock"
+		when = "to expire at " + narrative.At(s.end) + " by the master's own clock"
 		if first.Value.Offset != nil {
-			when = fmt.Sprintf("to expire %s later by the master's own clock", at(s.end-first.Time-*first.Value.Offset))
+			when = fmt.Sprintf("to expire %s later by the master's own clock", narrative.At(s.end-first.Time-*first.Value.Offset))
 		}
 	}
-	n.add(Event{At: first.Time, Kind: EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[:1],
+	n.Add(narrative.Event{At: first.Time, Kind: narrative.EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[:1],
 		Text: fmt.Sprintf("%s stored the key of %s, %s", s.master, s.key, when)})
-	n.add(Event{At: last.Time, Kind: EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[1:2],
+	n.Add(narrative.Event{At: last.Time, Kind: narrative.EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[1:2],
 		Text: fmt.Sprintf("%s still stored it, with the same expiry: nobody had set or extended it since", s.master)})
 	explained := !s.mortal
 	for _, f := range r.Faults {
 		if fault.Of(f.Name).Clock == fault.MasterClock && f.Installed && slices.Contains(f.Masters, s.master) && f.Began <= s.seen {
 			explained = true
-			n.fault(f, false, []string{s.master})
+			n.Fault(f, false, []string{s.master})
 		}
 	}
 	if !explained {
-		n.unexplained(Event{At: s.seen, Masters: []string{s.master}, Text: fmt.Sprintf("no recorded fault of %s's clock explains it", s.master)})
+		n.Unexplained(narrative.Event{At: s.seen, Masters: []string{s.master}, Text: fmt.Sprintf("no recorded fault of %s's clock explains it", s.master)})
 	}
-	n.violated(fmt.Sprintf("at %s %s had stored the token for at least %s, longer than the TTL of %s", at(s.seen), s.master, at(s.seen-s.since), at(ttl)))
+	n.Violated(fmt.Sprintf("at %s %s had stored the token for at least %s, longer than the TTL of %s", narrative.At(s.seen), s.master, narrative.At(s.seen-s.since), narrative.At(ttl)))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -26,7 +28,7 @@ type lostUpdate struct {
 // updates compares values, not the times at which reads were recorded: all values of a workload
 // are different. If two are the same, there is no violation. A write whose client had read
 // nothing is not an update: it may replace any value, and may itself be lost.
-func (r *judging) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
+func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.Contended()
 	leases := r.LeasesByToken()
 	knows := map[facts.KeyToken]*history.Op{}
@@ -68,14 +70,14 @@ var NoLostUpdate = Property{
 	Help:   "--resource cas-mark-first",
 	Writes: true, Needs: CompareAndSet, NotOfLock: true,
 	rules: &rules{
-		judge:  (*judging).noLostUpdate,
+		judge:  (*run).noLostUpdate,
 		gaps:   []gap{{func(h *history.History) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},
 		exempt: []exemption{ordersNoWrites},
 	},
 }
 
 // noLostUpdate judges RMW, at a resource with compare-and-set.
-func (r *judging) noLostUpdate() *judgement {
+func (r *run) noLostUpdate() *judgement {
 	if r.History.Header.Resource == "" {
 		return nil
 	}
@@ -83,7 +85,7 @@ func (r *judging) noLostUpdate() *judgement {
 	if judged+refused == 0 {
 		return nil
 	}
-	found := make([]Violation, 0, len(lost))
+	found := make([]narrative.Violation, 0, len(lost))
 	byWrite := map[int]lostUpdate{}
 	for _, u := range lost {
 		byWrite[u.write.Index] = u
@@ -92,16 +94,16 @@ func (r *judging) noLostUpdate() *judgement {
 	return &judgement{
 		tally: tally{checked: judged, refused: refused}, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
-		explain:  func(n *narrative) { r.explainLostUpdate(n, byWrite[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainLostUpdate(n, byWrite[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
-				share(t.found, t.checked, "updates"), at(first.At), first.Key)
+				narrative.Share(t.found, t.checked, "updates"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(t.checked, "update", "updates"))
+			return fmt.Sprintf("none of the %s was computed from a value that another had replaced", narrative.Count(t.checked, "update", "updates"))
 		},
 		notes: func(t tally) string {
-			return fmt.Sprintf("; the comparison refused %s", count(t.refused, "write", "writes"))
+			return fmt.Sprintf("; the comparison refused %s", narrative.Count(t.refused, "write", "writes"))
 		},
 	}
 }
@@ -109,8 +111,8 @@ func (r *judging) noLostUpdate() *judgement {
 // violation returns a lost update as a Violation. Its Ops prove it: the grants, the read or write
 // of the value that the update was computed from, the lost write, the mark that made the comparison
 // succeed, and the write.
-func (r *judging) violation(u lostUpdate) Violation {
-	v := Violation{Key: u.write.Key, At: u.write.Time, Until: u.write.Time}
+func (r *run) violation(u lostUpdate) narrative.Violation {
+	v := narrative.Violation{Key: u.write.Key, At: u.write.Time, Until: u.write.Time}
 	leases := slices.DeleteFunc([]*history.Lease{u.other, u.mine}, func(l *history.Lease) bool { return l == nil })
 	slices.SortStableFunc(leases, func(a, b *history.Lease) int { return int(a.Acquired() - b.Acquired()) })
 	for _, l := range leases {
@@ -130,7 +132,7 @@ func (r *judging) violation(u lostUpdate) Violation {
 // client names the client of the write, if it is known; loser names the client of the lost update.
 func (u lostUpdate) client() string { return holder(u.mine) }
 
-func (u lostUpdate) loser() string { return other(holder(u.other), u.client()) }
+func (u lostUpdate) loser() string { return narrative.Again(holder(u.other), u.client()) }
 
 func holder(l *history.Lease) string {
 	if l == nil {
@@ -142,21 +144,21 @@ func holder(l *history.Lease) string {
 // explainLostUpdate explains that an update is lost: the value that a write was computed from and
 // when it was read, the write that replaced it, why the comparison accepted the later write, and
 // why two clients wrote.
-func (r *judging) explainLostUpdate(n *narrative, u lostUpdate) {
-	v := n.v
+func (r *run) explainLostUpdate(n *narrative.Narrative, u lostUpdate) {
+	v := n.Violation
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
-		u.client(), v.Key, at(v.At), u.loser())
+		u.client(), v.Key, narrative.At(v.At), u.loser())
 	r.explainWrites(n, u)
 	if u.from.F == history.FApply {
-		n.stored(facts.StoredWrite{Op: u.from}, u.client(), false)
+		n.Write(facts.StoredWrite{Op: u.from}, u.client(), false)
 	} else {
-		n.add(Event{At: u.from.Time, Kind: EventRead, Client: u.client(), Key: v.Key, Token: u.from.Value.Token, Value: u.from.Value.Value, Word: "read", Ops: []int{u.from.Index},
+		n.Add(narrative.Event{At: u.from.Time, Kind: narrative.EventRead, Client: u.client(), Key: v.Key, Token: u.from.Value.Token, Value: u.from.Value.Value, Word: "read", Ops: []int{u.from.Index},
 			Text: fmt.Sprintf("%s read %d", u.client(), u.from.Value.Value)})
 	}
-	n.marked(u.lost, holder(u.other))
-	n.marked(u.write, u.client())
-	n.stored(facts.StoredWrite{Op: u.lost}, holder(u.other), false)
-	n.stored(facts.StoredWrite{Op: u.write}, u.client(), false)
+	n.Mark(u.lost, holder(u.other))
+	n.Mark(u.write, u.client())
+	n.Write(facts.StoredWrite{Op: u.lost}, holder(u.other), false)
+	n.Write(facts.StoredWrite{Op: u.write}, u.client(), false)
 	passed := fmt.Sprintf("no token of %s was ever put into the storage, which should have refused the write", u.client())
 	if m := r.MarkOf(u.write); m != nil {
 		passed = fmt.Sprintf("%s's token was put there only after that, so the comparison could not tell", u.client())
@@ -164,12 +166,12 @@ func (r *judging) explainLostUpdate(n *narrative, u lostUpdate) {
 			passed = fmt.Sprintf("%s's token had been put there before that: the storage should have refused one of the two", u.client())
 		}
 	}
-	n.violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s",
+	n.Violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s",
 		u.client(), u.write.Value.Value, u.from.Value.Value, u.loser(), u.lost.Value.Value, passed))
 }
 
 // explainWrites adds why two clients wrote under leases of which at most one should be held at a time.
-func (r *judging) explainWrites(n *narrative, u lostUpdate) {
+func (r *run) explainWrites(n *narrative.Narrative, u lostUpdate) {
 	if u.mine == nil || u.other == nil || u.mine == u.other {
 		return
 	}
@@ -182,9 +184,9 @@ func (r *judging) explainWrites(n *narrative, u lostUpdate) {
 		earlier, later, acted = u.other, u.mine, u.lost.Time
 	}
 	if facts.LeaseEnd(earlier, acted) >= acted { // its client wrote while the lease was valid
-		n.lease(earlier, acted)
+		n.Lease(earlier, acted)
 	} else {
-		n.outlived(earlier, acted)
+		n.Outlived(earlier, acted)
 	}
-	n.lease(later, 0)
+	n.Lease(later, 0)
 }

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -10,14 +11,14 @@ var MinorityFailure = Property{
 	Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
 	Help: "--faults pause --targets minority",
 	rules: &rules{
-		judge: (*judging).minorityFailure,
+		judge: (*run).minorityFailure,
 		gaps:  []gap{{nil, "no lease was granted while a minority of masters failed"}},
 	},
 }
 
 // minorityFailure judges one part of AV: while so few masters are down, hung or cut off that
 // the others are a quorum, the lock is granted to some waiting client within a bound.
-func (r *judging) minorityFailure() *judgement {
+func (r *run) minorityFailure() *judgement {
 	of := r.ReachOf
 	judged := 0
 	for _, l := range r.Leases {
@@ -47,10 +48,10 @@ func (r *judging) minorityFailure() *judgement {
 }
 
 // explainFailing adds the faults on masters during a wait.
-func (r *judging) explainFailing(n *narrative, d facts.Wait) {
+func (r *run) explainFailing(n *narrative.Narrative, d facts.Wait) {
 	for _, f := range r.Faults {
 		if facts.Disrupts(f) && facts.Overlap(f.Began, f.To, d.From, d.To) {
-			n.fault(f, false, nil)
+			n.Fault(f, false, nil)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -28,7 +30,7 @@ var MinValidity = Property{
 	Title: "a quorum keeps the key",
 	Votes: true, ToleratesStalls: true,
 	rules: &rules{
-		judge: (*judging).minValidity,
+		judge: (*run).minValidity,
 		gaps:  []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}},
 	},
 }
@@ -40,14 +42,14 @@ var MinValidity = Property{
 // refuses an extension or a snapshot does not list the token. A master may execute an unanswered
 // command at any time, so it counts as storing the token. So does a master that answered a SET of
 // an earlier acquire with the same token after this acquire was called.
-func (r *judging) minValidity() *judgement {
+func (r *run) minValidity() *judgement {
 	q, ttl := r.Quorum(), r.History.Header.TTL
 	if q == 0 || ttl <= 0 || r.History.Header.Until == history.UntilReleased { // leases without an end promise no time
 		return nil
 	}
 	var judged []time.Duration
 	byGrant := map[int]short{}
-	var found []Violation
+	var found []narrative.Violation
 	for _, l := range r.Leases {
 		if !r.VoteIndex().Voted(l) {
 			continue
@@ -64,7 +66,7 @@ func (r *judging) minValidity() *judgement {
 			judged = append(judged, g.At)
 			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
 				byGrant[g.Index] = s
-				found = append(found, Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+				found = append(found, narrative.Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
 				break // later grants rest on this one
 			}
 		}
@@ -75,19 +77,19 @@ func (r *judging) minValidity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("grants with recorded votes", judged, moreWork),
-		explain:  func(n *narrative) { r.explainShort(n, byGrant[n.v.Ops[0]], q) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(t.found, t.checked, "grants"), q, at(first.At), first.Key)
+		explain:  func(n *narrative.Narrative) { r.explainShort(n, byGrant[n.Violation.Ops[0]], q) },
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", narrative.Share(t.found, t.checked, "grants"), q, narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(t.checked, "grant", "grants"))
+			return fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", narrative.Count(t.checked, "grant", "grants"))
 		},
 	}
 }
 
 // shortOf reports whether fewer than a quorum of masters can have stored a lease's token until the
 // end of a grant. A snapshot or a refusal counts only while the client relied on the lease.
-func (r *judging) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
+func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
 	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
 	t := r.CommandLogs()
 	may := 0
@@ -160,46 +162,46 @@ func refused(extends facts.Votes, from, to time.Duration) *history.Vote {
 
 // explainShort explains that a lease was valid while fewer than a quorum of masters stored its
 // token: when each master lost the key, and why.
-func (r *judging) explainShort(n *narrative, s short, q int) {
-	v := n.v
+func (r *run) explainShort(n *narrative.Narrative, s short, q int) {
+	v := n.Violation
 	l, g := s.lease, s.grant
-	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
-	n.lease(l, g.At)
+	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, narrative.At(g.Until), narrative.At(s.from), q)
+	n.Lease(l, g.At)
 	var kept []string
-	group(r.Masters(), func(m string) cause {
+	narrative.EachLoss(r.Masters(), func(m string) narrative.Loss {
 		end, ok := s.end[m]
 		switch {
 		case !ok:
 		case s.gone[m]:
-			return cause{name: fmt.Sprint("gone ", m), explain: func(ms []string) {
+			return narrative.Loss{Name: fmt.Sprint("gone ", m), Explain: func(ms []string) {
 				r.explainVanished(n, m, s, end)
 			}}
 		case end < g.Until:
-			return cause{name: "expired at " + at(end), explain: func(ms []string) {
+			return narrative.Loss{Name: "expired at " + narrative.At(end), Explain: func(ms []string) {
 				ttl := r.History.Header.TTL
-				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired",
-					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, fault.Enumerate(ms), at(end-ttl), at(ttl))}, "")
+				n.LostBy(ms, l, narrative.Event{At: end, Cause: narrative.CauseExpired, Word: "expired",
+					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, fault.Enumerate(ms), narrative.At(end-ttl), narrative.At(ttl))}, "")
 			}}
 		default:
 			kept = append(kept, m)
 		}
-		return cause{}
+		return narrative.Loss{}
 	})
 	rest := "no master stored the token"
 	if len(kept) > 0 {
 		rest = "only " + fault.Enumerate(kept) + " can have stored the token"
 	}
-	n.violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s",
-		at(s.from), at(max(s.until, s.from)), rest, q, l.Process, at(g.Until)))
+	n.Violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s",
+		narrative.At(s.from), narrative.At(max(s.until, s.from)), rest, q, l.Process, narrative.At(g.Until)))
 }
 
 // explainVanished adds that a snapshot of a master lacked a key before the key's TTL was over, and why.
-func (r *judging) explainVanished(n *narrative, m string, s short, when time.Duration) {
+func (r *run) explainVanished(n *narrative.Narrative, m string, s short, when time.Duration) {
 	l := s.lease
 	t := r.CommandLogs()
 	snapshot := t.SnapshotWithout(facts.Place{Master: m, Key: l.Key}, l.Token, l.Invoked, when+1)
 	if snapshot != nil && snapshot.Time == when {
-		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{snapshot.Index},
+		n.Add(narrative.Event{At: when, Kind: narrative.EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{snapshot.Index},
 			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
 	}
 	x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
@@ -218,11 +220,11 @@ func (r *judging) explainVanished(n *narrative, m string, s short, when time.Dur
 		return
 	}
 	next := *yes // the next event is the snapshot without the key
-	next.Index, next.At, next.Took, next.Token, next.Client = noLine, when, 0, "", "no one"
+	next.Index, next.At, next.Took, next.Token, next.Client = narrative.NoLine, when, 0, "", "no one"
 	if snapshot != nil {
 		next.Index = snapshot.Index
 	}
-	if c := n.lostKey(m, l, *yes, next); c.explain != nil {
-		c.explain([]string{m})
+	if c := n.LostKey(m, l, *yes, next); c.Explain != nil {
+		c.Explain([]string{m})
 	}
 }

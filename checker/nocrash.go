@@ -5,10 +5,10 @@ import "lockpick/history"
 var NoCrash = Property{
 	Name: "no-crash", Level: "AV",
 	Says:  "no call of the lock panics",
-	rules: &rules{judge: (*judging).noCrash},
+	rules: &rules{judge: (*run).noCrash},
 }
 
 // noCrash judges one part of AV: no call of the lock panics.
-func (r *judging) noCrash() *judgement {
+func (r *run) noCrash() *judgement {
 	return r.callsThat(history.FPanicked, "panicked", "none of %s panicked")
 }

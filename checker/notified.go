@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -23,7 +25,7 @@ var Notified = Property{
 	Says:  "a client whose lease is over is told, and begins nothing more under it",
 	Title: "the holder is told of the loss",
 	rules: &rules{
-		judge:  (*judging).notified,
+		judge:  (*run).notified,
 		gaps:   []gap{nobodyEntered},
 		exempt: []exemption{sharesHolds},
 	},
@@ -36,12 +38,12 @@ var Notified = Property{
 // operation, or if its machine stalled: such operations are not judged. A lease is over when its
 // validity ends, when it is released, or when so many masters have said no to one extension that no
 // quorum can store the token.
-func (r *judging) notified() *judgement {
+func (r *run) notified() *judgement {
 	slack := max(r.Slack, r.History.Header.TTL/20)
 	lost := r.lostBy()
 	still := 0
 	var judged []time.Duration
-	var found []Violation
+	var found []narrative.Violation
 	byOp := map[int]unaware{}
 	for i := range r.History.Ops {
 		op := &r.History.Ops[i]
@@ -71,7 +73,7 @@ func (r *judging) notified() *judgement {
 			}
 		}
 		byOp[op.Index] = u
-		v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
+		v := narrative.Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
 		if u.lost != nil {
 			v.Ops = []int{u.lost.Index, op.Index}
 		}
@@ -83,13 +85,13 @@ func (r *judging) notified() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("critical sections and writes", judged, moreWork),
-		explain:  func(n *narrative) { r.explainUnaware(n, byOp[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainUnaware(n, byOp[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
-				share(t.found, t.checked, "sections and writes"), at(first.At), first.Key)
+				narrative.Share(t.found, t.checked, "sections and writes"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("of %s none was begun under a lease that was over", count(t.checked, "section or write", "sections and writes"))
+			return fmt.Sprintf("of %s none was begun under a lease that was over", narrative.Count(t.checked, "section or write", "sections and writes"))
 		},
 	}
 	j.still = still
@@ -104,7 +106,7 @@ func (r *judging) notified() *judgement {
 
 // lostBy finds, for each lease, the first extension that so many masters refused that the lock
 // knew that no quorum can store the token. It returns the line that completed the extension.
-func (r *judging) lostBy() map[*history.Lease]*history.Op {
+func (r *run) lostBy() map[*history.Lease]*history.Op {
 	q, n := r.Quorum(), r.History.Header.Masters
 	found := map[*history.Lease]*history.Op{}
 	if q == 0 || n == 0 {
@@ -144,25 +146,25 @@ func (r *judging) lostBy() map[*history.Lease]*history.Op {
 
 // explainUnaware explains that a client entered its section or began a write under a lease that was
 // over.
-func (r *judging) explainUnaware(n *narrative, u unaware) {
-	v := n.v
-	did, kind, word := "entered its critical section on "+v.Key, EventEntered, "enter"
+func (r *run) explainUnaware(n *narrative.Narrative, u unaware) {
+	v := n.Violation
+	did, kind, word := "entered its critical section on "+v.Key, narrative.EventEntered, "enter"
 	if u.op.F == history.FWrite {
-		did, kind, word = "began a write to "+v.Key, EventSent, "write"
+		did, kind, word = "began a write to "+v.Key, narrative.EventSent, "write"
 	}
 	client := u.op.Process
-	n.add(Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
+	n.Add(narrative.Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
 	if u.lease == nil || u.op.Time < u.lease.Acquired() {
-		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, at(v.At))
-		n.violated(fmt.Sprintf("by %s %s had been granted nothing under this token", at(v.At), client))
+		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, narrative.At(v.At))
+		n.Violated(fmt.Sprintf("by %s %s had been granted nothing under this token", narrative.At(v.At), client))
 		return
 	}
-	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, at(v.At), at(v.At-u.since))
-	n.lease(u.lease, u.op.Time)
+	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, narrative.At(v.At), narrative.At(v.At-u.since))
+	n.Lease(u.lease, u.op.Time)
 	if u.lost != nil {
-		n.lostLease(u.lease, u.lost)
+		n.LostLease(u.lease, u.lost)
 	} else {
-		n.over(u.lease, u.since)
+		n.LeaseEnded(u.lease, u.since)
 	}
-	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since", client, did, at(v.At-u.since)))
+	n.Violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since", client, did, narrative.At(v.At-u.since)))
 }

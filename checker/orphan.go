@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -21,7 +23,7 @@ type orphan struct {
 }
 
 // orphanMoment returns how long a key may still be stored once its owner no longer needs it.
-func (r *judging) orphanMoment() time.Duration {
+func (r *run) orphanMoment() time.Duration {
 	ttl := r.History.Header.TTL
 	return max(ttl/4, min(500*time.Millisecond, ttl/2))
 }
@@ -31,7 +33,7 @@ var OrphanKeys = Property{
 	Says:  "masters do not go on storing a key that its owner no longer needs",
 	Votes: true,
 	rules: &rules{
-		judge: (*judging).orphanKeys,
+		judge: (*run).orphanKeys,
 		gaps:  []gap{nobodyLooked, {nil, "no attempt was over"}},
 	},
 }
@@ -44,9 +46,9 @@ var OrphanKeys = Property{
 // release, and still stores the key; or if the release got no answer although no known fault was on
 // the master or the link to it. Clients that crashed or stood still, and masters that restarted
 // with old keys, are excused.
-func (r *judging) orphanKeys() *judgement { return r.orphans(false) }
+func (r *run) orphanKeys() *judgement { return r.orphans(false) }
 
-func (r *judging) orphans(ghosts bool) *judgement {
+func (r *run) orphans(ghosts bool) *judgement {
 	t := r.CommandLogs()
 	if len(t.Snapshots) == 0 {
 		return nil
@@ -88,28 +90,30 @@ func (r *judging) orphans(ghosts bool) *judgement {
 		token    string
 	}
 	bySnapshot := map[proof]orphan{}
-	found := make([]Violation, 0, len(all))
+	found := make([]narrative.Violation, 0, len(all))
 	for _, o := range all {
 		bySnapshot[proof{o.snapshot.Index, o.commandLog.Party.Token}] = o
-		found = append(found, Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, facts.SnapshotBegan(o.snapshot)),
+		found = append(found, narrative.Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, facts.SnapshotBegan(o.snapshot)),
 			Ops: []int{o.commandLog.Sets.At(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.Party.Token}, Clients: []string{o.commandLog.Party.Client}})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
-		explain:  func(n *narrative) { r.explainOrphan(n, bySnapshot[proof{n.v.Ops[1], n.v.Tokens[0]}]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
+		explain: func(n *narrative.Narrative) {
+			r.explainOrphan(n, bySnapshot[proof{n.Violation.Ops[1], n.Violation.Tokens[0]}])
+		},
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", narrative.Share(t.found, t.checked, "keys"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s remained on a master", count(t.checked, "released key", "released keys"))
+			return fmt.Sprintf("none of %s remained on a master", narrative.Count(t.checked, "released key", "released keys"))
 		},
 	}
 }
 
 // endOfNeed returns a function that finds when the owner of a command log no longer needed its
 // token. ok is false if the owner always needed it or the time is unknown.
-func (r *judging) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok bool) {
+func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok bool) {
 	released := map[facts.Party]time.Duration{}
 	granted := map[facts.Party]bool{}
 	for _, l := range r.Leases {
@@ -173,7 +177,7 @@ func (r *judging) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease
 // the lock never sent a release. "undone": the master answered the release but still stores the
 // key. "late": the master set the key after it answered the release. "failed": the master answered the
 // release with an error. "unheard": the master did not answer it.
-func (r *judging) orphaned(x *facts.CommandLog, snapshot *history.Op, over time.Duration) string {
+func (r *run) orphaned(x *facts.CommandLog, snapshot *history.Op, over time.Duration) string {
 	began := facts.Sent(x.Sets.At(0)) - r.Slack
 	seen := facts.SnapshotBegan(snapshot)
 	if r.CrashedIn(x.Party.Client, began, snapshot.Time) || r.PausedIn(x.Party.Client, began, snapshot.Time) || r.RestartedIn(x.Master, began, snapshot.Time) {
@@ -222,20 +226,20 @@ func (r *judging) orphaned(x *facts.CommandLog, snapshot *history.Op, over time.
 }
 
 // explainOrphan explains that a master still stored a key that its owner no longer needed.
-func (r *judging) explainOrphan(n *narrative, o orphan) {
-	v := n.v
+func (r *run) explainOrphan(n *narrative.Narrative, o orphan) {
+	v := n.Violation
 	x := &o.commandLog
-	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after %s last needed it", x.Master, x.Party.Client, v.Key, at(v.Until), at(v.Until-o.over), x.Party.Client)
+	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after %s last needed it", x.Master, x.Party.Client, v.Key, narrative.At(v.Until), narrative.At(v.Until-o.over), x.Party.Client)
 	for _, a := range r.Requests(x.Key, x.Party) {
 		if a.SentTo(x.Master) && a.Sent <= o.snapshot.Time {
-			n.only(a, x.Master)
+			n.OneMaster(a, x.Master)
 		}
 	}
 	what := "attempt"
 	if o.lease {
 		what = "release of its lease"
 	}
-	n.addAt(afterLines, Event{At: o.over, Kind: EventOver, Client: x.Party.Client, Key: x.Key, Token: x.Party.Token, Word: "over", Text: fmt.Sprintf("the %s of %s was over", what, x.Party.Client)})
+	n.AddAt(narrative.AfterLines, narrative.Event{At: o.over, Kind: narrative.EventOver, Client: x.Party.Client, Key: x.Key, Token: x.Party.Token, Word: "over", Text: fmt.Sprintf("the %s of %s was over", what, x.Party.Client)})
 	var why string
 	switch o.kind {
 	case "unsent":
@@ -252,7 +256,7 @@ func (r *judging) explainOrphan(n *narrative, o orphan) {
 			why += " (" + e + ")"
 		}
 	}
-	n.add(Event{At: o.snapshot.Time, Kind: EventSnapshot, Masters: []string{x.Master}, Client: x.Party.Client, Key: x.Key, Token: x.Party.Token, Word: "stored", Ops: []int{o.snapshot.Index},
+	n.Add(narrative.Event{At: o.snapshot.Time, Kind: narrative.EventSnapshot, Masters: []string{x.Master}, Client: x.Party.Client, Key: x.Key, Token: x.Party.Token, Word: "stored", Ops: []int{o.snapshot.Index},
 		Text: fmt.Sprintf("%s stored the token of %s", x.Master, x.Party.Client)})
-	n.violated(why)
+	n.Violated(why)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -27,8 +29,8 @@ func (o overlap) to() time.Duration { return o.end }
 
 // violation returns an overlap as a Violation. Its Ops prove it: the operations that began
 // the earlier stretches and say how long they last, then the operation that began the later.
-func violation(o overlap) Violation {
-	v := Violation{Key: o.later.Key, At: o.from(), Until: o.to()}
+func violation(o overlap) narrative.Violation {
+	v := narrative.Violation{Key: o.later.Key, At: o.from(), Until: o.to()}
 	for _, s := range o.named {
 		v.Ops, v.Tokens, v.Clients = append(v.Ops, s.Ops...), append(v.Tokens, s.Token), append(v.Clients, s.Client)
 	}
@@ -42,7 +44,7 @@ func (o overlap) heldBy() string {
 	x := o.law
 	who := clientsOf(o.named)
 	if x.Kind == history.Semaphore {
-		return fmt.Sprintf("%s were held by %s", permitsOf(x, weightOf(o.named)), who)
+		return fmt.Sprintf("%s were held by %s", narrative.Permits(x, weightOf(o.named)), who)
 	}
 	if len(o.named) == 1 {
 		return fmt.Sprintf("the %s %s held it", role(x, o.earlier), who)
@@ -56,9 +58,9 @@ func (o overlap) insideWere() string {
 	who := clientsOf(o.named)
 	switch {
 	case x.Kind == history.Semaphore && len(o.named) > 1:
-		return fmt.Sprintf("%s were still in theirs with %s", who, permitsOf(x, weightOf(o.named)))
+		return fmt.Sprintf("%s were still in theirs with %s", who, narrative.Permits(x, weightOf(o.named)))
 	case x.Kind == history.Semaphore:
-		return fmt.Sprintf("%s was still in one with %s", who, permitsOf(x, weightOf(o.named)))
+		return fmt.Sprintf("%s was still in one with %s", who, narrative.Permits(x, weightOf(o.named)))
 	case len(o.named) == 1:
 		return fmt.Sprintf("the %s %s was still in one", role(x, o.earlier), who)
 	}
@@ -70,7 +72,7 @@ func (o overlap) together() string {
 	x := o.law
 	all := append(o.named[:len(o.named):len(o.named)], o.later)
 	if x.Kind == history.Semaphore {
-		return fmt.Sprintf("%s had %s", clientsOf(all), permitsOf(x, weightOf(all)))
+		return fmt.Sprintf("%s had %s", clientsOf(all), narrative.Permits(x, weightOf(all)))
 	}
 	writers := 0
 	for _, s := range all {
@@ -78,9 +80,9 @@ func (o overlap) together() string {
 			writers++
 		}
 	}
-	what := count(writers, "writer", "writers")
+	what := narrative.Count(writers, "writer", "writers")
 	if readers := len(all) - writers; readers > 0 {
-		what = count(readers, "reader", "readers") + " and " + what
+		what = narrative.Count(readers, "reader", "readers") + " and " + what
 	}
 	return fmt.Sprintf("%s were %s", clientsOf(all), what)
 }
@@ -117,7 +119,7 @@ func noOverlap(x facts.Lock, count string) string {
 }
 
 // leaseOverlap finds the overlap of two leases' holds, if there is one.
-func (r *judging) leaseOverlap(a, b *history.Lease) (overlap, bool) {
+func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 	if a == nil || b == nil {
 		return overlap{}, false
 	}
@@ -130,20 +132,20 @@ func (r *judging) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 
 // explainOverlap adds why two leases were held at once: the earlier lease and the masters that voted for
 // it, how these lost its key, and the masters whose votes granted the later lease.
-func (r *judging) explainOverlap(n *narrative, o overlap) {
+func (r *run) explainOverlap(n *narrative.Narrative, o overlap) {
 	a, b := o.earlier.Lease, o.later.Lease
-	n.lease(a, o.to())
+	n.Lease(a, o.to())
 	if last := o.earlier.LastLease; last != nil {
-		n.lease(last, o.to())
+		n.Lease(last, o.to())
 	}
 	for _, s := range o.named {
 		if s != o.earlier && s.Lease != nil {
-			n.lease(s.Lease, o.to())
+			n.Lease(s.Lease, o.to())
 		}
 	}
-	n.narrowed(a)
-	n.lease(b, o.to())
-	n.lostQuorum(a, b, o.later.From)
-	n.changes(a, max(b.Acquired(), o.later.From))
-	n.tried(b.Process)
+	n.Withheld(a)
+	n.Lease(b, o.to())
+	n.LostQuorum(a, b, o.later.From)
+	n.KeyChanges(a, max(b.Acquired(), o.later.From))
+	n.Refusals(b.Process)
 }

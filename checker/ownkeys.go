@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -24,7 +26,7 @@ var OwnKeys = Property{
 	Says:  "no one releases or extends another's key",
 	Votes: true, ToleratesStalls: true,
 	rules: &rules{
-		judge: (*judging).ownKeys,
+		judge: (*run).ownKeys,
 		gaps:  []gap{{nil, "no vote for a release or an extension was recorded"}},
 	},
 }
@@ -40,7 +42,7 @@ var OwnKeys = Property{
 //
 // If the network may duplicate requests, the duplicate of a refused SET may have been granted, so
 // only keys that were taken away are judged.
-func (r *judging) ownKeys() *judgement {
+func (r *run) ownKeys() *judgement {
 	t := r.CommandLogs()
 	var judged, given []time.Duration
 	var all []ownershipBreach
@@ -86,10 +88,10 @@ func (r *judging) ownKeys() *judgement {
 		return nil
 	}
 	byVote := map[int]ownershipBreach{}
-	found := make([]Violation, 0, len(all))
+	found := make([]narrative.Violation, 0, len(all))
 	for _, s := range all {
 		byVote[s.vote.Index] = s
-		v := Violation{Key: s.vote.Key, At: s.vote.At, Until: s.vote.At, Ops: []int{s.vote.Index}, Tokens: []string{s.by.Token}, Clients: []string{s.by.Client}}
+		v := narrative.Violation{Key: s.vote.Key, At: s.vote.At, Until: s.vote.At, Ops: []int{s.vote.Index}, Tokens: []string{s.by.Token}, Clients: []string{s.by.Client}}
 		if s.victim != nil {
 			v.Ops = []int{s.victim.Index, s.vote.Index}
 			v.Tokens, v.Clients = []string{s.victim.Token, s.by.Token}, []string{s.victim.Client, s.by.Client}
@@ -99,17 +101,19 @@ func (r *judging) ownKeys() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need(what, judged, moreWork),
-		explain:  func(n *narrative) { r.explainOwnershipBreach(n, byVote[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(t.found, "time", "times"), at(first.At), first.Key)
+		explain: func(n *narrative.Narrative) {
+			r.explainOwnershipBreach(n, byVote[n.Violation.Ops[len(n.Violation.Ops)-1]])
+		},
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", narrative.Count(t.found, "time", "times"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(t.checked, "release or extension", "releases and extensions"))
+			return fmt.Sprintf("none of %s hit another's key, and no key was lost to one", narrative.Count(t.checked, "release or extension", "releases and extensions"))
 		},
 	}
 	if r.History.Header.Duplicates {
 		j.holds = func(t tally) string {
-			return fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, so a client that was refused may have the key all the same)", count(t.checked, "change of hands", "changes of hands"))
+			return fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, so a client that was refused may have the key all the same)", narrative.Count(t.checked, "change of hands", "changes of hands"))
 		}
 	}
 	return j
@@ -130,7 +134,7 @@ func lastOther(sets facts.Votes, who facts.Party, before time.Duration) *history
 // A yes to a release says that the master deleted a key: if that cannot have been the client's own
 // key, it was another client's. A yes to an extension may also have created a missing key, so it is
 // a violation only while another client's key was certainly stored.
-func (r *judging) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Votes) (ownershipBreach, bool) {
+func (r *run) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Votes) (ownershipBreach, bool) {
 	if x.Sets.Len() == 0 || !x.Sets.AllAnswered() {
 		return ownershipBreach{}, false
 	}
@@ -159,7 +163,7 @@ func (r *judging) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Vot
 // stillThere reports whether a master certainly still stored the key of a SET when it executed a
 // later command: the TTL was not over, no client had sent a release of it, its client had not
 // crashed, and no fault had struck the master.
-func (r *judging) stillThere(set, v history.Vote) bool {
+func (r *run) stillThere(set, v history.Vote) bool {
 	from := facts.Sent(set) - r.Slack
 	if ttl := r.History.Header.TTL; ttl <= 0 || v.At > from+ttl || facts.Sent(v) <= set.At {
 		return false
@@ -176,7 +180,7 @@ func (r *judging) stillThere(set, v history.Vote) bool {
 
 // takenAway reports whether a master said yes to SET b although it must still have stored the key
 // of SET a.
-func (r *judging) takenAway(a, b history.Vote) (ownershipBreach, bool) {
+func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 	ttl := r.History.Header.TTL
 	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
 		return ownershipBreach{}, false
@@ -209,7 +213,7 @@ func (r *judging) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 // toldGone reports whether the calls or the changes in the history tell how the key of a SET may have gone, though no vote
 // does: its client released the lease by a command that nothing is known about, or the key ended, or somebody else
 // ended it. What its own client deleted without a call of release is no excuse: it gave up that command before the SET.
-func (r *judging) toldGone(set history.Vote, from, to time.Duration) bool {
+func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
 	for i := range r.History.Ops {
 		op := &r.History.Ops[i]
 		v := op.Value
@@ -226,42 +230,42 @@ func (r *judging) toldGone(set history.Vote, from, to time.Duration) bool {
 
 // explainOwnershipBreach explains that a command changed another client's key, or that a key was lost
 // to another client.
-func (r *judging) explainOwnershipBreach(n *narrative, s ownershipBreach) {
-	v := n.v
+func (r *run) explainOwnershipBreach(n *narrative.Narrative, s ownershipBreach) {
+	v := n.Violation
 	m, by := s.vote.Master, s.by.Client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
 	if s.victim != nil {
-		n.vote(*s.victim)
+		n.VoteOf(*s.victim)
 	}
-	n.vote(s.vote)
+	n.VoteOf(s.vote)
 	switch {
 	case s.lost:
-		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, other(by, s.victim.Client), at(v.At), s.victim.Client)
-		if c := n.lostKey(m, n.leaseOfVote(*s.victim), *s.victim, s.vote); c.explain != nil {
-			c.explain([]string{m})
+		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, narrative.Again(by, s.victim.Client), narrative.At(v.At), s.victim.Client)
+		if c := n.LostKey(m, n.LeaseOfVote(*s.victim), *s.victim, s.vote); c.Explain != nil {
+			c.Explain([]string{m})
 		}
-		n.violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over",
-			m, v.Key, other(by, s.victim.Client), at(facts.Sent(*s.victim)+r.Lifetime(*s.victim)-v.At), s.victim.Client))
+		n.Violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over",
+			m, v.Key, narrative.Again(by, s.victim.Client), narrative.At(facts.Sent(*s.victim)+r.Lifetime(*s.victim)-v.At), s.victim.Client))
 	case s.set:
-		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, narrative.At(v.At), m)
 		if x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: m, Key: v.Key}, Party: s.by}); x != nil && x.Sets.Len() > 0 {
-			n.vote(x.Sets.At(x.Sets.Len() - 1))
+			n.VoteOf(x.Sets.At(x.Sets.Len() - 1))
 		}
-		n.violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
+		n.Violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
 	default:
 		if x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: m, Key: v.Key}, Party: s.by}); x != nil {
 			for i := x.Sets.Len() - 1; i >= 0; i-- {
 				if own := x.Sets.At(i); own.Yes && own.Index < s.victim.Index {
-					n.vote(own)
-					if c := n.lostKey(m, n.leaseOfVote(own), own, *s.victim); c.explain != nil {
-						c.explain([]string{m})
+					n.VoteOf(own)
+					if c := n.LostKey(m, n.LeaseOfVote(own), own, *s.victim); c.Explain != nil {
+						c.Explain([]string{m})
 					}
 					break
 				}
 			}
 		}
-		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though its own key there was gone and %s's had been set", by, did, v.Key, m, at(v.At), other(s.victim.Client, by))
-		n.violated(fmt.Sprintf("%s %s the key for %s, although it was %s's: SET NX is granted only where no key is stored, which violates own keys (L1)",
-			m, did, by, other(s.victim.Client, by)))
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though its own key there was gone and %s's had been set", by, did, v.Key, m, narrative.At(v.At), narrative.Again(s.victim.Client, by))
+		n.Violated(fmt.Sprintf("%s %s the key for %s, although it was %s's: SET NX is granted only where no key is stored, which violates own keys (L1)",
+			m, did, by, narrative.Again(s.victim.Client, by)))
 	}
 }

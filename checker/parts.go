@@ -55,7 +55,7 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 // CheckExcerpt judges an excerpt of a history that was judged in parts. The counts in its results are those of the
 // whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
-	run := judgingOf(history.Pack(excerpt))
+	run := newRun(history.Pack(excerpt))
 	run.second = func(ops []history.Op) linearizability { return linearizable(&excerpt.Header, ops, PorcupineLimit) }
 	j := run.mutualExclusion()
 	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}

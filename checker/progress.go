@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -14,7 +16,7 @@ var Progress = Property{
 	Name: "progress", Level: "AV",
 	Says: "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon",
 	rules: &rules{
-		judge: (*judging).progress,
+		judge: (*run).progress,
 		gaps:  []gap{{nil, "nobody had to wait while nothing was wrong"}},
 	},
 }
@@ -23,7 +25,7 @@ var Progress = Property{
 // client is soon granted it. Clients that split the votes again and again violate it. The time
 // shortly after a fault, a pause, a crash or a missing answer does not count: earlier keys may
 // still be stored for a TTL.
-func (r *judging) progress() *judgement {
+func (r *run) progress() *judgement {
 	ttl := r.History.Header.TTL
 	after := ttl + ttl/10 + time.Second
 	var but []history.Span
@@ -84,7 +86,7 @@ func progressPatience(clients int) time.Duration {
 }
 
 // splits counts the attempts within a wait, and the attempts that got both yes and no votes.
-func (r *judging) splits(d facts.Wait) (tried, split int) {
+func (r *run) splits(d facts.Wait) (tried, split int) {
 	type votes struct{ yes, no bool }
 	byParty := map[facts.Party]votes{}
 	for v := range r.VoteIndex().Between(d.From, d.To) {
@@ -105,8 +107,8 @@ func (r *judging) splits(d facts.Wait) (tried, split int) {
 }
 
 // explainDivided adds how many attempts within a wait split the masters' votes.
-func (r *judging) explainDivided(n *narrative, d facts.Wait) {
+func (r *run) explainDivided(n *narrative.Narrative, d facts.Wait) {
 	if tried, split := r.splits(d); tried > 0 {
-		n.note(d.To, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.From), at(d.To), count(tried, "attempt", "attempts"), split))
+		n.Note(d.To, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", narrative.At(d.From), narrative.At(d.To), narrative.Count(tried, "attempt", "attempts"), split))
 	}
 }

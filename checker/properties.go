@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/history"
 )
 
@@ -45,11 +47,11 @@ const (
 
 // rules are the functions of a property.
 type rules struct {
-	judge  func(*judging) *judgement          // returns nil if the run did not exercise the property
-	claim  func(*history.History) []Violation // finds the violations of a property that only claims judge, which has no judge
-	failed string                             // says how many violations claim found
-	gaps   []gap                              // why a run did not exercise it; the first that is true counts
-	exempt []exemption                        // the kinds of locks of which it is not judged
+	judge  func(*run) *judgement                    // returns nil if the run did not exercise the property
+	claim  func(*history.History) []narrative.Violation // finds the violations of a property that only claims judge, which has no judge
+	failed string                                       // says how many violations claim found
+	gaps   []gap                                        // why a run did not exercise it; the first that is true counts
+	exempt []exemption                                  // the kinds of locks of which it is not judged
 }
 
 // Properties lists all properties, in the order in which reports list them.
@@ -120,8 +122,8 @@ func Named(name string) (Property, bool) {
 }
 
 // scope says what the narrative of a violation of the property is about.
-func (p Property) scope() scope {
-	return scope{title: p.Words(), sections: !p.Leases, effects: p.Exclusive, writes: p.Writes}
+func (p Property) scope() narrative.Scope {
+	return narrative.Scope{Title: p.Words(), Sections: !p.Leases, Effects: p.Exclusive, Writes: p.Writes}
 }
 
 // Words returns the property as people read it.

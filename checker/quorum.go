@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 )
@@ -12,20 +14,20 @@ var Quorum = Property{
 	Name: "quorum", Level: "L1",
 	Says:  "an acquire returns a lease only with the yes answers of a quorum of masters",
 	Votes: true, Leads: true, ToleratesStalls: true,
-	rules: &rules{judge: (*judging).quorumOfYes},
+	rules: &rules{judge: (*run).quorumOfYes},
 }
 
 // quorumOfYes judges one part of L1: when an acquire returns ok, the yes answers of a
 // quorum of masters have arrived ("if and only if the client was able to acquire the lock in
 // the majority of the instances", distlock, step 3). A lock cannot count an answer that it
 // has not received, even if the master executed the command.
-func (r *judging) quorumOfYes() *judgement {
+func (r *run) quorumOfYes() *judgement {
 	q := r.Quorum()
 	if q == 0 {
 		return nil
 	}
 	var judged []time.Duration
-	var found []Violation
+	var found []narrative.Violation
 	byGrant := map[int]facts.Backing{}
 	for _, l := range r.Leases {
 		b, known := r.BackingOf(l, 0)
@@ -38,7 +40,7 @@ func (r *judging) quorumOfYes() *judgement {
 			continue
 		}
 		byGrant[g.Index] = b
-		found = append(found, Violation{Key: l.Key, At: g.At, Until: max(g.At, g.Until), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+		found = append(found, narrative.Violation{Key: l.Key, At: g.At, Until: max(g.At, g.Until), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
 	}
 	if len(judged) == 0 {
 		return nil
@@ -46,22 +48,22 @@ func (r *judging) quorumOfYes() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
-		explain:  func(n *narrative) { r.explainUnbacked(n, byGrant[n.v.Ops[0]]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", share(t.found, t.checked, "leases"), q, at(first.At), first.Key)
+		explain:  func(n *narrative.Narrative) { r.explainUnbacked(n, byGrant[n.Violation.Ops[0]]) },
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", narrative.Share(t.found, t.checked, "leases"), q, narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s on the yes of at least %d masters", count(t.checked, "lease rested", "leases rested"), q)
+			return fmt.Sprintf("%s on the yes of at least %d masters", narrative.Count(t.checked, "lease rested", "leases rested"), q)
 		},
 	}
 }
 
 // explainUnbacked explains that an acquire returned a lease without the yes of a quorum.
-func (r *judging) explainUnbacked(n *narrative, b facts.Backing) {
-	v := n.v
+func (r *run) explainUnbacked(n *narrative.Narrative, b facts.Backing) {
+	v := n.Violation
 	l := b.Lease
-	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, at(v.At), count(len(b.Yes), "master", "masters"), r.Quorum())
-	n.lease(l, b.Grant.At)
-	n.answersSince(b)
-	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", fault.Enumerate(b.Yes), r.Quorum()))
+	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, narrative.At(v.At), narrative.Count(len(b.Yes), "master", "masters"), r.Quorum())
+	n.Lease(l, b.Grant.At)
+	n.AnswersSince(b)
+	n.Violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", fault.Enumerate(b.Yes), r.Quorum()))
 }

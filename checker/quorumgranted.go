@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -27,7 +29,7 @@ var QuorumGranted = Property{
 	Says:  "an attempt that a quorum voted for in time is granted",
 	Votes: true,
 	rules: &rules{
-		judge: (*judging).quorumGranted,
+		judge: (*run).quorumGranted,
 		gaps:  []gap{{func(h *history.History) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
 	},
 }
@@ -37,7 +39,7 @@ var QuorumGranted = Property{
 // last acquire of a client before the healing, and any acquire that had lasted for three TTLs),
 // clients that stood still, crashed or whose clock was changed, and locks with fencing tokens,
 // which need more than the votes.
-func (r *judging) quorumGranted() *judgement {
+func (r *run) quorumGranted() *judgement {
 	q, ttl := r.Quorum(), r.History.Header.TTL
 	if q == 0 || ttl <= 0 || r.History.Header.Fencing {
 		return nil
@@ -102,34 +104,34 @@ func (r *judging) quorumGranted() *judgement {
 	if len(judged) == 0 {
 		return nil
 	}
-	found := make([]Violation, 0, len(all))
+	found := make([]narrative.Violation, 0, len(all))
 	byVote := map[int]ungranted{}
 	for _, x := range all {
 		proof := x.yes[q-1]
 		byVote[proof.Index] = x
-		found = append(found, Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.Ended), Ops: append(slices.Clone(x.ending.Ops), proof.Index), Tokens: []string{x.who.Token}, Clients: []string{x.who.Client}})
+		found = append(found, narrative.Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.Ended), Ops: append(slices.Clone(x.ending.Ops), proof.Index), Tokens: []string{x.who.Token}, Clients: []string{x.who.Client}})
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,
 		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
-		explain:  func(n *narrative) { r.explainUngranted(n, byVote[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(t.found, t.checked, "attempts"), at(first.At), first.Key)
+		explain:  func(n *narrative.Narrative) { r.explainUngranted(n, byVote[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", narrative.Share(t.found, t.checked, "attempts"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s that a quorum voted for in time, and all were granted", count(t.checked, "attempt", "attempts"))
+			return fmt.Sprintf("%s that a quorum voted for in time, and all were granted", narrative.Count(t.checked, "attempt", "attempts"))
 		},
 	}
 }
 
 // explainUngranted explains that an attempt with a quorum of votes was not granted.
-func (r *judging) explainUngranted(n *narrative, x ungranted) {
-	v := n.v
+func (r *run) explainUngranted(n *narrative.Narrative, x ungranted) {
+	v := n.Violation
 	voters := facts.MastersOf(x.yes)
-	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.Client, fault.Enumerate(voters), v.Key, at(x.by))
+	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.Client, fault.Enumerate(voters), v.Key, narrative.At(x.by))
 	for _, a := range r.Requests(x.key, x.who) {
 		if a.Command == history.CommandSet {
-			n.request(a, !slices.ContainsFunc(a.Votes, func(v history.Vote) bool { return v.Yes }))
+			n.Request(a, !slices.ContainsFunc(a.Votes, func(v history.Vote) bool { return v.Yes }))
 		}
 	}
 	what := "failed"
@@ -139,7 +141,7 @@ func (r *judging) explainUngranted(n *narrative, x ungranted) {
 	if x.again {
 		what = "made another attempt instead of using this one"
 	}
-	n.ended(x.ending, x.ending.Err)
-	n.violated(fmt.Sprintf("by %s %s had said yes to %s, which is a quorum, and yet its acquire %s",
-		at(x.by), fault.Enumerate(voters), x.who.Client, what))
+	n.AcquireEnded(x.ending, x.ending.Err)
+	n.Violated(fmt.Sprintf("by %s %s had said yes to %s, which is a quorum, and yet its acquire %s",
+		narrative.At(x.by), fault.Enumerate(voters), x.who.Client, what))
 }

@@ -1,6 +1,10 @@
 package checker
 
-import "time"
+import (
+	"time"
+
+	"lockpick/checker/narrative"
+)
 
 // Verdict is the decision on one property.
 type Verdict string
@@ -16,17 +20,17 @@ const (
 // Result is the verdict on one property.
 type Result struct {
 	Property
-	Key        string      `json:"key,omitempty"` // the key of the first violation
-	Verdict    Verdict     `json:"verdict"`
-	Why        string      `json:"why"`                  // one sentence
-	Finding    string      `json:"finding,omitempty"`    // if Verdict is Holds: Why without the evidence and the faults
-	Faults     string      `json:"-"`                    // if Verdict is Holds: which faults took effect, in words; the same for all properties of a run
-	Checked    int         `json:"checked"`              // how many leases, sections, writes or acquires were judged
-	Evidence   []Evidence  `json:"evidence,omitempty"`   // the evidence that the property needs to hold, and how much of it the run had
-	Short      *Evidence   `json:"-"`                    // if too little evidence is all that keeps Verdict from Holds: the first of Evidence that it lacks
-	Count      int         `json:"count,omitempty"`      // how many violations were found
-	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations violations, in order of time
-	Others     []Mark      `json:"-"`                    // the violations after these, without reasons
+	Key        string                `json:"key,omitempty"` // the key of the first violation
+	Verdict    Verdict               `json:"verdict"`
+	Why        string                `json:"why"`                  // one sentence
+	Finding    string                `json:"finding,omitempty"`    // if Verdict is Holds: Why without the evidence and the faults
+	Faults     string                `json:"-"`                    // if Verdict is Holds: which faults took effect, in words; the same for all properties of a run
+	Checked    int                   `json:"checked"`              // how many leases, sections, writes or acquires were judged
+	Evidence   []Evidence            `json:"evidence,omitempty"`   // the evidence that the property needs to hold, and how much of it the run had
+	Short      *Evidence             `json:"-"`                    // if too little evidence is all that keeps Verdict from Holds: the first of Evidence that it lacks
+	Count      int                   `json:"count,omitempty"`      // how many violations were found
+	Violations []narrative.Violation `json:"violations,omitempty"` // the first MaxViolations violations, in order of time
+	Others     []Mark                `json:"-"`                    // the violations after these, without reasons
 }
 
 // Mark is a violation without its reason.
@@ -34,9 +38,9 @@ type Mark struct {
 	Key       string
 	At, Until time.Duration
 	Clients   []string
-	Op        int   // the first line of its evidence
-	Cause     Cause // zero: it was not looked for, see MaxCaused
-	Faults    []int // ids of the faults that explain it; nil if Cause is zero
+	Op        int             // the first line of its evidence
+	Cause     narrative.Cause // zero: it was not looked for, see MaxCaused
+	Faults    []int           // ids of the faults that explain it; nil if Cause is zero
 }
 
 // MaxViolations is the maximum number of violations that a Result contains in full.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 )
 
@@ -13,14 +15,14 @@ var BeliefExclusion = Property{
 	Title: "one client at a time in the critical section",
 	Leads: true, Exclusive: true,
 	rules: &rules{
-		judge: (*judging).beliefExclusion,
+		judge: (*run).beliefExclusion,
 		gaps:  []gap{nobodyEntered},
 	},
 }
 
 // beliefExclusion judges L3: no two critical sections on one key overlap. If a section outlasts its
 // lease only because the machine stood still, it counts to the end of the lease.
-func (r *judging) beliefExclusion() *judgement {
+func (r *run) beliefExclusion() *judgement {
 	all := facts.SectionsOf(r.History.Ops, r.LeaseAt)
 	if len(all) == 0 {
 		return nil
@@ -28,7 +30,7 @@ func (r *judging) beliefExclusion() *judgement {
 	return r.beliefsIn(all)
 }
 
-func (r *judging) beliefsIn(all []facts.Hold) *judgement {
+func (r *run) beliefsIn(all []facts.Hold) *judgement {
 	competed := r.Contended()
 	var contended []time.Duration
 	judged := 0
@@ -56,7 +58,7 @@ func (r *judging) beliefsIn(all []facts.Hold) *judgement {
 	for i, to := range before {
 		all[i].To = to
 	}
-	found := make([]Violation, 0, len(overlaps))
+	found := make([]narrative.Violation, 0, len(overlaps))
 	byEnter := map[int]overlap{}
 	for _, o := range overlaps {
 		if !r.InWindow(o.from()) {
@@ -68,29 +70,29 @@ func (r *judging) beliefsIn(all []facts.Hold) *judgement {
 	return &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("critical sections that were contended", contended, moreContention),
-		explain:  func(n *narrative) { r.explainSections(n, byEnter[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainSections(n, byEnter[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			began := "began while another client was still in one"
 			if !r.Lock.Exclusive() {
 				began = "began while others that had not ended left no room for it"
 			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "critical sections"), began, at(first.At), first.Key)
+			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "critical sections"), began, narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return noOverlap(r.Lock, count(t.checked, "critical section", "critical sections"))
+			return noOverlap(r.Lock, narrative.Count(t.checked, "critical section", "critical sections"))
 		},
 	}
 }
 
 // explainSections explains that two critical sections overlap: one lasted longer than its
 // lease, or two leases were held at once.
-func (r *judging) explainSections(n *narrative, o overlap) {
-	v := n.v
+func (r *run) explainSections(n *narrative.Narrative, o overlap) {
+	v := n.Violation
 	v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
-		other(o.later.Client, o.earlier.Client), v.Key, at(v.At), o.earlier.Client, at(o.earlier.To))
-	together := fmt.Sprintf("%s were both in their critical sections", both(o.earlier.Client, o.later.Client))
+		narrative.Again(o.later.Client, o.earlier.Client), v.Key, narrative.At(v.At), o.earlier.Client, narrative.At(o.earlier.To))
+	together := fmt.Sprintf("%s were both in their critical sections", narrative.Both(o.earlier.Client, o.later.Client))
 	if !r.Lock.Exclusive() {
-		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s, until %s", o.later.Client, v.Key, at(v.At), o.insideWere(), at(o.earlier.To))
+		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s, until %s", o.later.Client, v.Key, narrative.At(v.At), o.insideWere(), narrative.At(o.earlier.To))
 		together = o.together() + " in their critical sections at once"
 	}
 	a, b := o.earlier, o.later
@@ -104,34 +106,34 @@ func (r *judging) explainSections(n *narrative, o overlap) {
 	if overlapping, ok := r.leaseOverlap(a.Lease, b.Lease); ok && overlapping.from() <= o.to() {
 		r.explainOverlap(n, overlapping)
 	} else if a.Lease != nil {
-		n.outlived(a.Lease, a.To)
+		n.Outlived(a.Lease, a.To)
 		if b.Lease != nil {
-			n.lease(b.Lease, 0)
+			n.Lease(b.Lease, 0)
 		}
 	}
 	r.explainLeft(n, a)
-	n.violated(fmt.Sprintf("for %s, from %s to %s, %s", at(o.to()-o.from()), at(o.from()), at(o.to()), together))
+	n.Violated(fmt.Sprintf("for %s, from %s to %s, %s", narrative.At(o.to()-o.from()), narrative.At(o.from()), narrative.At(o.to()), together))
 }
 
 // explainEntered adds the beginning of a critical section.
-func (r *judging) explainEntered(n *narrative, s *facts.Hold) {
+func (r *run) explainEntered(n *narrative.Narrative, s *facts.Hold) {
 	text := fmt.Sprintf("%s entered its critical section on %s", s.Client, s.Key)
 	if s.Lease == nil {
 		text += " without a lease"
 	}
-	n.add(Event{At: s.From, Kind: EventEntered, Client: s.Client, Key: s.Key, Token: s.Token, Word: "enter", Ops: s.Ops[:1], Text: text})
+	n.Add(narrative.Event{At: s.From, Kind: narrative.EventEntered, Client: s.Client, Key: s.Key, Token: s.Token, Word: "enter", Ops: s.Ops[:1], Text: text})
 }
 
 // explainLeft adds the end of a critical section, and how long after the end of its lease that was.
-func (r *judging) explainLeft(n *narrative, s *facts.Hold) {
+func (r *run) explainLeft(n *narrative.Narrative, s *facts.Hold) {
 	text := s.Client + " left its critical section"
 	if s.Unfinished {
 		text = s.Client + " was last seen in its critical section"
 	}
 	if s.Lease != nil {
 		if over := facts.LeaseEnd(s.Lease, s.To); over < s.To {
-			text += fmt.Sprintf(", %s after its lease was over", at(s.To-over))
+			text += fmt.Sprintf(", %s after its lease was over", narrative.At(s.To-over))
 		}
 	}
-	n.add(Event{At: s.To, Kind: EventLeft, Client: s.Client, Key: s.Key, Token: s.Token, Word: "leave", Ops: s.Ops[len(s.Ops)-1:], Text: text})
+	n.Add(narrative.Event{At: s.To, Kind: narrative.EventLeft, Client: s.Client, Key: s.Key, Token: s.Token, Word: "leave", Ops: s.Ops[len(s.Ops)-1:], Text: text})
 }

@@ -3,6 +3,8 @@ package checker
 import (
 	"fmt"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 
 	"lockpick/history"
@@ -13,24 +15,24 @@ var NoStaleWrite = Property{
 	Says:  "the resource applies no write of a lease after one of a later lease",
 	Leads: true, Writes: true,
 	rules: &rules{
-		judge:  (*judging).noStaleWrite,
+		judge:  (*run).noStaleWrite,
 		gaps:   []gap{{lacks(history.FApply), "nothing was written to the guarded resource"}},
 		exempt: []exemption{ordersNoWrites},
 	},
 }
 
 // noStaleWrite judges L4, at the resource that applies any write.
-func (r *judging) noStaleWrite() *judgement { return r.staleWrites(r.Writes(false), false) }
+func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.Writes(false), false) }
 
-func (r *judging) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
+func (r *run) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 	if w.Judged+w.Refused == 0 {
 		return nil
 	}
-	found := make([]Violation, 0, len(w.Stale))
+	found := make([]narrative.Violation, 0, len(w.Stale))
 	byWrite := map[int]facts.StaleWrite{}
 	for _, s := range w.Stale {
 		byWrite[s.Write.Index] = s
-		found = append(found, Violation{
+		found = append(found, narrative.Violation{
 			Key: s.Write.Key, At: s.Write.Time, Until: s.Write.Time,
 			Ops:     []int{s.Earlier.Grants[0].Index, s.Later.Grants[0].Index, s.After.Index, s.Write.Index},
 			Tokens:  []string{s.Earlier.Token, s.Later.Token},
@@ -40,48 +42,48 @@ func (r *judging) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 	return &judgement{
 		tally: tally{checked: w.Judged, refused: w.Refused, uncertain: w.Uncertain}, violations: found,
 		evidence: r.need("applied writes of contended leases", w.Contended, moreContention),
-		explain:  func(n *narrative) { r.explainStaleWrite(n, byWrite[n.v.Ops[len(n.v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
+		explain:  func(n *narrative.Narrative) { r.explainStaleWrite(n, byWrite[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
-				share(t.found, t.checked, "applied writes"), at(first.At), first.Key)
+				narrative.Share(t.found, t.checked, "applied writes"), narrative.At(first.At), first.Key)
 		},
 		notes: func(t tally) string {
 			notes := ""
 			if fenced {
-				notes = fmt.Sprintf("; the fence refused %s", count(t.refused, "write", "writes"))
+				notes = fmt.Sprintf("; the fence refused %s", narrative.Count(t.refused, "write", "writes"))
 			}
 			if t.uncertain > 0 {
-				notes += fmt.Sprintf("; of %s it is not certain whose lease is the later one", count(t.uncertain, "write", "writes"))
+				notes += fmt.Sprintf("; of %s it is not certain whose lease is the later one", narrative.Count(t.uncertain, "write", "writes"))
 			}
 			return notes
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("none of the %s came after a write of a later lease", count(t.checked, "applied write", "applied writes"))
+			return fmt.Sprintf("none of the %s came after a write of a later lease", narrative.Count(t.checked, "applied write", "applied writes"))
 		},
 	}
 }
 
 // explainStaleWrite explains that a write was applied after a write of a later lease.
-func (r *judging) explainStaleWrite(n *narrative, s facts.StaleWrite) {
-	v := n.v
+func (r *run) explainStaleWrite(n *narrative.Narrative, s facts.StaleWrite) {
+	v := n.Violation
 	a, b := s.Earlier, s.Later
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
-		a.Process, v.Key, at(v.At), other(b.Process, a.Process))
+		a.Process, v.Key, narrative.At(v.At), narrative.Again(b.Process, a.Process))
 	if o, ok := r.leaseOverlap(a, b); ok && o.from() <= s.Write.Time {
 		r.explainOverlap(n, o)
 	} else {
-		n.outlived(a, s.Write.Time)
-		n.lease(b, 0)
+		n.Outlived(a, s.Write.Time)
+		n.Lease(b, 0)
 	}
-	n.stored(facts.StoredWrite{Op: s.After}, b.Process, false)
-	n.stored(facts.StoredWrite{Op: s.Write}, a.Process, false)
+	n.Write(facts.StoredWrite{Op: s.After}, b.Process, false)
+	n.Write(facts.StoredWrite{Op: s.Write}, a.Process, false)
 	for _, w := range r.StoredUnder(a) {
 		if w.Op.Time == s.Write.Time && w.Op.Value.Value == s.Write.Value.Value && w.Op.Type == history.Fail {
-			n.stored(w, a.Process, false)
+			n.Write(w, a.Process, false)
 		}
 	}
 	text := fmt.Sprintf("the storage applied %s's write of %d after the write of %d under the later lease of %s", a.Process, s.Write.Value.Value,
-		s.After.Value.Value, other(b.Process, a.Process))
+		s.After.Value.Value, narrative.Again(b.Process, a.Process))
 	switch {
 	case !s.Write.Value.Fenced:
 	case s.Write.Value.Fence < s.After.Value.Fence:
@@ -89,5 +91,5 @@ func (r *judging) explainStaleWrite(n *narrative, s facts.StaleWrite) {
 	default:
 		text += fmt.Sprintf("; its fencing token %d is not lower than %d, so the fence could not tell", s.Write.Value.Fence, s.After.Value.Fence)
 	}
-	n.violated(text)
+	n.Violated(text)
 }

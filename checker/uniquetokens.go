@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/history"
 )
 
@@ -12,7 +14,7 @@ var UniqueTokens = Property{
 	Says:            "one token belongs to one acquisition",
 	ToleratesStalls: true,
 	rules: &rules{
-		judge:  (*judging).uniqueTokens,
+		judge:  (*run).uniqueTokens,
 		exempt: []exemption{sharesHolds},
 	},
 }
@@ -20,14 +22,14 @@ var UniqueTokens = Property{
 // uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions
 // share a token, each client can release or extend the key of the other, so sharing alone is a
 // violation. Every other property distinguishes acquisitions by their grants.
-func (r *judging) uniqueTokens() *judgement {
+func (r *run) uniqueTokens() *judgement {
 	if len(r.Leases) == 0 {
 		return nil
 	}
 	type name struct{ key, token string }
 	first := map[name]*history.Lease{}
 	var granted []time.Duration
-	var found []Violation
+	var found []narrative.Violation
 	byGrant := map[int][2]*history.Lease{}
 	for _, l := range r.Leases {
 		if r.InWindow(l.Acquired()) {
@@ -42,31 +44,31 @@ func (r *judging) uniqueTokens() *judgement {
 			continue
 		}
 		byGrant[l.Grants[0].Index] = [2]*history.Lease{before, l}
-		found = append(found, Violation{Key: l.Key, At: l.Acquired(), Until: l.Acquired(), Ops: []int{before.Grants[0].Index, l.Grants[0].Index},
+		found = append(found, narrative.Violation{Key: l.Key, At: l.Acquired(), Until: l.Acquired(), Ops: []int{before.Grants[0].Index, l.Grants[0].Index},
 			Tokens: []string{l.Token}, Clients: []string{before.Process, l.Process}})
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
-		explain: func(n *narrative) {
-			pair := byGrant[n.v.Ops[1]]
+		explain: func(n *narrative.Narrative) {
+			pair := byGrant[n.Violation.Ops[1]]
 			r.explainReuse(n, pair[0], pair[1])
 		},
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(t.found, t.checked, "acquisitions"), at(first.At), first.Key)
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", narrative.Share(t.found, t.checked, "acquisitions"), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("the tokens of %s were all different", count(t.checked, "acquisition", "acquisitions"))
+			return fmt.Sprintf("the tokens of %s were all different", narrative.Count(t.checked, "acquisition", "acquisitions"))
 		},
 	}
 }
 
 // explainReuse explains that two acquisitions have one token.
-func (r *judging) explainReuse(n *narrative, a, b *history.Lease) {
-	v := n.v
+func (r *run) explainReuse(n *narrative.Narrative, a, b *history.Lease) {
+	v := n.Violation
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the token %s, which %s had been granted at %s",
-		b.Process, v.Key, at(v.At), v.Tokens[0], other(a.Process, b.Process), at(a.Acquired()))
-	n.lease(a, 0)
-	n.lease(b, 0)
-	n.violated(fmt.Sprintf("both acquisitions had the token %s", v.Tokens[0]))
+		b.Process, v.Key, narrative.At(v.At), v.Tokens[0], narrative.Again(a.Process, b.Process), narrative.At(a.Acquired()))
+	n.Lease(a, 0)
+	n.Lease(b, 0)
+	n.Violated(fmt.Sprintf("both acquisitions had the token %s", v.Tokens[0]))
 }

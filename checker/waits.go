@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
+
 	"lockpick/checker/facts"
 	"lockpick/history/fault"
 
@@ -23,7 +25,7 @@ func nothing(facts.Wait) time.Duration { return 0 }
 // leftKeys returns the extra time for keys that unfinished attempts left behind: a TTL for each
 // acquire whose client stood still or crashed during the wait, unless the masters refused all its
 // recorded SETs.
-func (r *judging) leftKeys(d facts.Wait) time.Duration {
+func (r *run) leftKeys(d facts.Wait) time.Duration {
 	n := 0
 	for _, a := range r.AcquiresWithin(d.Key, d.From, d.To) {
 		from, to := max(a.Invoked, d.From), min(a.Ended, d.To)
@@ -37,7 +39,7 @@ func (r *judging) leftKeys(d facts.Wait) time.Duration {
 
 // judgeWaits judges a property about waits: a wait that is longer than the bound plus the lock's
 // extra time violates it, unless the harness's machine stood still.
-func (r *judging) judgeWaits(waits []facts.Wait, bound time.Duration, more func(facts.Wait) time.Duration, judged int, during string, tell func(*narrative, facts.Wait)) *judgement {
+func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(facts.Wait) time.Duration, judged int, during string, tell func(*narrative.Narrative, facts.Wait)) *judgement {
 	if judged == 0 && !slices.ContainsFunc(waits, func(d facts.Wait) bool { return d.To-d.From > bound }) {
 		return nil
 	}
@@ -47,7 +49,7 @@ func (r *judging) judgeWaits(waits []facts.Wait, bound time.Duration, more func(
 		at  time.Duration
 	}
 	byProof := map[proof]facts.Wait{}
-	var found []Violation
+	var found []narrative.Violation
 	for _, d := range waits {
 		d.To = min(d.To, r.Window.To-1) // the wait may go on beyond the judged window
 		if d.To <= d.From || !r.InWindow(d.To) || r.StalledShare(d.From, d.To) > MaxStall {
@@ -57,7 +59,7 @@ func (r *judging) judgeWaits(waits []facts.Wait, bound time.Duration, more func(
 		if took := d.To - d.From; took <= bound || took <= bound+more(d)+r.leftKeys(d)+r.QueueDelay(d.Key, d.From, d.To) {
 			continue
 		}
-		v := Violation{Key: d.Key, At: d.From, Until: d.To}
+		v := narrative.Violation{Key: d.Key, At: d.From, Until: d.To}
 		for _, a := range r.AcquiresWithin(d.Key, d.From, d.To) {
 			v.Ops = append(v.Ops, a.Ops...)
 			v.Clients = append(v.Clients, a.Client)
@@ -74,13 +76,15 @@ func (r *judging) judgeWaits(waits []facts.Wait, bound time.Duration, more func(
 	return &judgement{
 		tally: tally{checked: judged, longest: longest}, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
-		explain:  func(n *narrative) { r.explainWait(n, byProof[proof{n.v.Key, n.v.At}], during, tell) },
-		violated: func(t tally, first *Violation) string {
+		explain: func(n *narrative.Narrative) {
+			r.explainWait(n, byProof[proof{n.Violation.Key, n.Violation.At}], during, tell)
+		},
+		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
-				at(bound), during, count(t.found, "time", "times"), at(first.Until-first.At), at(first.At), first.Key)
+				narrative.At(bound), during, narrative.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(t.checked, "lease was", "leases were"), during, at(t.longest), at(bound))
+			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", narrative.Count(t.checked, "lease was", "leases were"), during, narrative.At(t.longest), narrative.At(bound))
 		},
 	}
 }
@@ -90,11 +94,11 @@ const minWaits = 3
 
 // explainWait explains that nobody was granted a key although a waiting client could have been;
 // more adds the events that the property needs.
-func (r *judging) explainWait(n *narrative, d facts.Wait, during string, more func(*narrative, facts.Wait)) {
-	v := n.v
-	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, at(d.To-d.From), at(d.From), at(d.To), during, fault.Enumerate(v.Clients))
+func (r *run) explainWait(n *narrative.Narrative, d facts.Wait, during string, more func(*narrative.Narrative, facts.Wait)) {
+	v := n.Violation
+	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, narrative.At(d.To-d.From), narrative.At(d.From), narrative.At(d.To), during, fault.Enumerate(v.Clients))
 	waiting := r.AcquiresWithin(d.Key, d.From, d.To)
-	n.stuck(v.Clients, d.From, d.To, waiting)
+	n.Stuck(v.Clients, d.From, d.To, waiting)
 	more(n, d)
-	n.violated(v.Summary)
+	n.Violated(v.Summary)
 }

@@ -10,7 +10,9 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // headline is the verdict of a run in one sentence: the worst verdict of the requested properties,
@@ -68,7 +70,7 @@ func meaning(h *history.History, r *judge.Result) (text string, inherent bool) {
 			help += " " + a.Help
 		}
 	}
-	text = fmt.Sprintf("Without %s, no lock with leases keeps %s", checker.Enumerate(without), listOf(levels))
+	text = fmt.Sprintf("Without %s, no lock with leases keeps %s", fault.Enumerate(without), listOf(levels))
 	if len(own) == 0 {
 		text += ": the lock is not to blame."
 	} else {
@@ -93,7 +95,7 @@ func listOf(levels []string) string {
 		}
 		i = end
 	}
-	return checker.Enumerate(parts)
+	return fault.Enumerate(parts)
 }
 
 // follows reports whether a level is the next one after another, as L3 after L2.
@@ -244,7 +246,7 @@ func foldLevels(all []level) (shown []level, folded []fold) {
 
 // firstViolation returns the earliest violation of the property in the headline, or nil. If that
 // property has no listed violation, the next one with the same verdict counts.
-func firstViolation(r *judge.Result) *checker.Violation {
+func firstViolation(r *judge.Result) *narrative.Violation {
 	for _, v := range byWeight(r) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 			continue

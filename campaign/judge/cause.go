@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
 // Cause is what some violations of a run have in common: the way in which they came about, and the kinds of faults.
 type Cause struct {
-	checker.Cause
+	narrative.Cause
 	Says       string        `json:"says"`              // a clause
 	Without    string        `json:"without,omitempty"` // the assumption that was broken: no lock with leases keeps these levels then
 	Count      int           `json:"count"`
@@ -45,7 +46,7 @@ func causesOf(h *history.History, results []checker.Result) []Cause {
 	var all []Cause
 	faults := faultsByID(h)
 	at := map[string]int{}
-	add := func(c checker.Cause, p checker.Property, ids []int, n int, v *checker.Violation) {
+	add := func(c narrative.Cause, p checker.Property, ids []int, n int, v *narrative.Violation) {
 		without := ""
 		if a, ok := accounts(p.Level, ids, faults, h.Header.Persistence); ok {
 			without = a.Name
@@ -85,7 +86,7 @@ func causesOf(h *history.History, results []checker.Result) []Cause {
 			add(m.Cause, p.Property, m.Faults, 1, nil)
 		}
 		if more > 0 {
-			add(checker.Cause{How: Uncaused}, p.Property, nil, more, nil)
+			add(narrative.Cause{How: Uncaused}, p.Property, nil, more, nil)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Cause) int {

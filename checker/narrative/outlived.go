@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -9,27 +9,27 @@ import (
 	"lockpick/history"
 )
 
-// outlived adds why a client acted on a lease that was over: the grant, the end of the lease, and
+// Outlived adds why a client acted on a lease that was over: the grant, the end of the lease, and
 // the pause, the pending call or the stall of the machine that kept the client from noticing it.
-func (n *narrative) outlived(l *history.Lease, to time.Duration) {
+func (n *Narrative) Outlived(l *history.Lease, to time.Duration) {
 	r := n.r
-	n.lease(l, min(to, n.v.Until))
+	n.Lease(l, min(to, n.Violation.Until))
 	over := facts.LeaseEnd(l, to)
 	why := false
 	for _, p := range r.Pauses[l.Process] {
 		if p.From < to && p.To > over && p.To > l.Invoked {
 			why = true
-			n.paused(l.Process, p, false)
+			n.Paused(l.Process, p, false)
 		}
 	}
-	n.over(l, over)
+	n.LeaseEnded(l, over)
 	why = n.blocked(l, over, to) || why
 	if !why { // a stall matters only if no pause and no pending call delayed the client
 		for i := range r.History.Ops {
 			if op := &r.History.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
 				why = true
-				n.add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{op.Index}, Word: "stalled",
-					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", at(op.Value.Took))})
+				n.Add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{op.Index}, Word: "stalled",
+					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", At(op.Value.Took))})
 			}
 		}
 	}
@@ -38,31 +38,31 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 		// Lockpick recorded this history of its own clients: they leave as soon as their lock says
 		// that the lease is over, and everything that stops them is recorded.
 		why = true
-		n.addAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Cause: CauseUntold, Word: "untold",
-			Text: fmt.Sprintf("nothing had stopped %s, who still acted on its lease at %s: its lock had not told it that the lease was over", l.Process, at(to))})
+		n.AddAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Cause: CauseUntold, Word: "untold",
+			Text: fmt.Sprintf("nothing had stopped %s, who still acted on its lease at %s: its lock had not told it that the lease was over", l.Process, At(to))})
 	}
 	if !why && to > over {
-		n.addAt(beforeLines, Event{At: to, Kind: EventUnexplained, Client: l.Process, Word: "why?",
-			Text: fmt.Sprintf("no recorded pause, stall or call explains why %s still acted on its lease at %s", l.Process, at(to))})
+		n.AddAt(beforeLines, Event{At: to, Kind: EventUnexplained, Client: l.Process, Word: "why?",
+			Text: fmt.Sprintf("no recorded pause, stall or call explains why %s still acted on its lease at %s", l.Process, At(to))})
 	}
 }
 
-// over adds the end of a lease.
-func (n *narrative) over(l *history.Lease, end time.Duration) {
+// LeaseEnded adds the end of a lease.
+func (n *Narrative) LeaseEnded(l *history.Lease, end time.Duration) {
 	if l.ReleaseIndex >= 0 && l.Released == end {
 		op := n.r.History.Op(l.ReleaseIndex)
 		if op.F == history.FRelease {
-			n.add(Event{At: end, Kind: EventReleased, Client: l.Process, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: fmt.Sprintf("%s released %s", l.Process, l.Key)})
+			n.Add(Event{At: end, Kind: EventReleased, Client: l.Process, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: fmt.Sprintf("%s released %s", l.Process, l.Key)})
 		}
 		return
 	}
-	n.addAt(beforeLines, Event{At: end, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
+	n.AddAt(beforeLines, Event{At: end, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 }
 
 // blocked adds the calls that were running when a client's lease ended and that returned after
 // that: the client could not act meanwhile. It also adds a partition that kept the call's
 // commands from the masters.
-func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
+func (n *Narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 	found := false
 	for _, i := range n.r.LinesOf(l.Process) {
 		op := &n.r.History.Ops[i]
@@ -77,7 +77,7 @@ func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 			continue
 		}
 		found = true
-		n.add(Event{At: op.Time, Kind: EventCalled, Client: l.Process, Key: op.Key, Token: l.Token, Command: op.F, Until: end, Word: op.F, Ops: []int{op.Index},
+		n.Add(Event{At: op.Time, Kind: EventCalled, Client: l.Process, Key: op.Key, Token: l.Token, Command: op.F, Until: end, Word: op.F, Ops: []int{op.Index},
 			Text: fmt.Sprintf("%s called %s and waited for it", l.Process, op.F)})
 		text := fmt.Sprintf("the call of %s returned", op.F)
 		if line < 0 {
@@ -88,12 +88,12 @@ func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 				text += ": " + e
 			}
 		}
-		e := Event{At: end, Kind: EventNote, Client: l.Process, Text: fmt.Sprintf("at %s %s", at(end), text)}
+		e := Event{At: end, Kind: EventNote, Client: l.Process, Text: fmt.Sprintf("at %s %s", At(end), text)}
 		if line >= 0 {
 			e.Kind, e.Command, e.Ops, e.Text, e.Word = EventRefused, op.F, []int{line}, text, "returns"
-			n.add(e)
+			n.Add(e)
 		} else {
-			n.addAt(beforeLines, e)
+			n.AddAt(beforeLines, e)
 		}
 		n.cutOff(l, op.Time, end)
 	}

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"lockpick/history/fault"
 )
 
-func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
+func (n *Narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (Loss, bool) {
 	back := func(after time.Duration) (facts.State, bool) {
 		for _, s := range n.r.StatesOf(m, after, to) {
 			if s.Status == "up" {
@@ -39,7 +39,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			}
 		}
 		if len(ms) > 0 {
-			n.lost(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
+			n.LostBy(ms, a, Event{At: to, Cause: CauseRestart}, fmt.Sprintf("had come back without the %s of %s", what, a.Key))
 		}
 	}
 	for _, f := range slices.Backward(n.r.FaultsWithin(from, to)) {
@@ -54,8 +54,8 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 		if survived(up, seen) {
 			continue
 		}
-		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
-			n.fault(f, false, ms)
+		return Loss{Name: fmt.Sprintf("fault %d", f.ID), Explain: func(ms []string) {
+			n.Fault(f, false, ms)
 			gone(ms, struck)
 		}}, true
 	}
@@ -67,21 +67,21 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 		if !seen || survived(up, seen) {
 			continue
 		}
-		return cause{name: "down " + at(s.At), explain: func(ms []string) {
-			n.add(Event{At: s.At, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.Line},
+		return Loss{Name: "down " + At(s.At), Explain: func(ms []string) {
+			n.Add(Event{At: s.At, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.Line},
 				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", fault.Enumerate(ms), fault.Persistence(n.r.History.Header.Persistence))})
 			gone(ms, s.At)
 		}}, true
 	}
-	return cause{}, false
+	return Loss{}, false
 }
 
-// countersLost adds the restarts, between two grants, of masters that had voted for the earlier
+// CountersLost adds the restarts, between two grants, of masters that had voted for the earlier
 // lease, since a restart may lose the counter. It reports whether there were any.
-func (n *narrative) countersLost(a, b *history.Lease) bool {
+func (n *Narrative) CountersLost(a, b *history.Lease) bool {
 	found := false
 	counter := &history.Lease{Key: a.Key, Process: a.Process}
-	group(n.r.Voters(a), func(m string) cause {
+	EachLoss(n.r.Voters(a), func(m string) Loss {
 		c, ok := n.restartedBetween(m, counter, a.Invoked, b.Acquired())
 		found = found || ok
 		return c

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"slices"
@@ -139,5 +139,5 @@ func (e *Event) timed() string {
 	case EventNote, EventUnexplained, EventViolated:
 		return e.Sentence()
 	}
-	return "At " + at(e.At) + " " + e.Text + "."
+	return "At " + At(e.At) + " " + e.Text + "."
 }

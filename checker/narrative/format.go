@@ -1,39 +1,39 @@
-package checker
+package narrative
 
 import (
 	"fmt"
 	"time"
 )
 
-// at formats a time or a duration as reports do: in seconds with three decimals.
-func at(d time.Duration) string {
+// At formats a time or a duration as reports do: in seconds with three decimals.
+func At(d time.Duration) string {
 	return fmt.Sprintf("%.3fs", d.Seconds())
 }
 
-// count formats a number with its noun, in the singular or plural.
-func count(n int, one, many string) string {
+// Count formats a number with its noun, in the singular or plural.
+func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// share formats a part of a total: "1 of 3 holds". nouns is a plural.
-func share(n, all int, nouns string) string {
+// Share formats a part of a total: "1 of 3 holds". nouns is a plural.
+func Share(n, all int, nouns string) string {
 	return fmt.Sprintf("%d of %d %s", n, all, nouns)
 }
 
-// other returns a client's name for a sentence that also names beside; it adds "again" if both are
+// Again returns a client's name for a sentence that also names beside; it adds "again" if both are
 // the same.
-func other(client, beside string) string {
+func Again(client, beside string) string {
 	if client == beside {
 		return client + " again"
 	}
 	return client
 }
 
-// both names two clients; if they are the same, it says "two leases of" that client.
-func both(a, b string) string {
+// Both names two clients; if they are the same, it says "two leases of" that client.
+func Both(a, b string) string {
 	if a == b {
 		return "two leases of " + a
 	}

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"lockpick/history/fault"
 )
 
-// fault adds that a fault struck some of its masters (nil: all). detail keeps that out of the
+// Fault adds that a fault struck some of its masters (nil: all). detail keeps that out of the
 // violation's reason. The fault's end and the restarts of its masters are always details.
-func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
+func (n *Narrative) Fault(f *history.Fault, detail bool, masters []string) {
 	if !f.Installed {
 		return
 	}
@@ -55,7 +55,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 		if len(f.Clients) == 1 {
 			e.Client = f.Clients[0]
 		}
-		n.add(e)
+		n.Add(e)
 	}
 	if facts.EndsMaster(f.Name) {
 		for _, m := range masters {
@@ -72,19 +72,19 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 		if what := fault.Of(f.Name).Healed(); what != "" && len(masters) > 0 {
 			e.Text = fmt.Sprintf("%s %s (%s #%d)", fault.Enumerate(masters), what, f.Name, f.ID)
 		}
-		n.add(e)
+		n.Add(e)
 	}
 }
 
 // struck describes the effect of a fault on some masters, and names the fault.
-func (n *narrative) struck(f *history.Fault, masters []string) string {
+func (n *Narrative) struck(f *history.Fault, masters []string) string {
 	text, _ := n.did(f, masters)
 	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)
 }
 
 // restarts adds, as a detail, when a master whose process a fault had ended was up again, and the
 // token that it stored under the violation's key.
-func (n *narrative) restarts(f *history.Fault, master string) {
+func (n *Narrative) restarts(f *history.Fault, master string) {
 	from, _ := n.r.StruckAt(f, master)
 	for _, s := range n.r.StatesOf(master, from, f.To) {
 		if s.Status == "up" {
@@ -95,19 +95,19 @@ func (n *narrative) restarts(f *history.Fault, master string) {
 }
 
 // up adds that a master was up again.
-func (n *narrative) up(master string, s facts.State, detail bool) {
-	e := Event{At: s.At, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.Line}}
+func (n *Narrative) up(master string, s facts.State, detail bool) {
+	e := Event{At: s.At, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.Violation.Key, Word: "up", Ops: []int{s.Line}}
 	says := "up again"
 	if s.Keys != nil {
-		switch token := s.Keys[n.v.Key]; {
+		switch token := s.Keys[n.Violation.Key]; {
 		case token == "":
-			says += ", without the key of " + n.v.Key
+			says += ", without the key of " + n.Violation.Key
 		default:
 			e.Token = token
-			says += fmt.Sprintf(", and stored %s for %s", n.owner(n.v.Key, token), n.v.Key)
+			says += fmt.Sprintf(", and stored %s for %s", n.owner(n.Violation.Key, token), n.Violation.Key)
 		}
 	} else if !detail {
-		says += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.v.Key)
+		says += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.Violation.Key)
 	}
 	if s.Keys != nil || !detail {
 		e.Cause = CauseRestart
@@ -116,9 +116,9 @@ func (n *narrative) up(master string, s facts.State, detail bool) {
 	n.addSaying(e, says)
 }
 
-// narrowed adds the faults that kept masters from voting for a lease: the fewer masters voted for
+// Withheld adds the faults that kept masters from voting for a lease: the fewer masters voted for
 // it, the fewer of its keys must be lost before another client can get a quorum.
-func (n *narrative) narrowed(l *history.Lease) {
+func (n *Narrative) Withheld(l *history.Lease) {
 	voters := n.r.Voters(l)
 	began := n.r.RequestedAt(l)
 	for _, f := range n.r.FaultsWithin(began, l.Acquired()) {
@@ -133,20 +133,20 @@ func (n *narrative) narrowed(l *history.Lease) {
 		}
 		kept := slices.DeleteFunc(facts.Distinct(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
 		if len(kept) > 0 {
-			n.fault(f, false, kept)
+			n.Fault(f, false, kept)
 		}
 	}
 }
 
 // cutOff adds the faults that kept a client's extensions from the masters between two times.
-func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
+func (n *Narrative) cutOff(l *history.Lease, from, to time.Duration) {
 	for v := range n.r.VoteIndex().OnLease(l) {
 		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || facts.Sent(v) > to {
 			continue
 		}
 		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
 			if facts.Silences(f, v) {
-				n.fault(f, false, []string{v.Master})
+				n.Fault(f, false, []string{v.Master})
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
 
 // clientClock adds the faults of a client's clock: with a slow clock, its lease lasts longer than
 // the masters keep the key. If the lease lasts no longer than that, the faults are details.
-func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
+func (n *Narrative) clientClock(l *history.Lease, until time.Duration) {
 	longer := false
 	for _, g := range l.Grants {
 		if g.At > until {
@@ -166,16 +166,16 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 	longer = longer || n.r.History.Header.TTL > 0 && l.Grants[0].Until > began+n.r.History.Header.TTL
 	for _, f := range n.r.Faults {
 		if fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
-			n.fault(f, !longer, nil)
+			n.Fault(f, !longer, nil)
 		}
 	}
 }
 
-// clientFaults adds the pauses and crashes of a client between two times.
-func (n *narrative) clientFaults(client string, from, to time.Duration, detail bool) {
+// ClientFaults adds the pauses and crashes of a client between two times.
+func (n *Narrative) ClientFaults(client string, from, to time.Duration, detail bool) {
 	for _, p := range n.r.Pauses[client] {
 		if p.From < to && p.To > from {
-			n.paused(client, p, detail)
+			n.Paused(client, p, detail)
 		}
 	}
 	for _, i := range n.r.LinesOf(client) {
@@ -188,14 +188,14 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 			if op.Value != nil {
 				point = op.Value.Point
 			}
-			n.add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.v.Key, Word: "crashed", Ops: []int{op.Index},
+			n.Add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.Violation.Key, Word: "crashed", Ops: []int{op.Index},
 				Text: fmt.Sprintf("%s crashed%s, and released nothing", client, fault.AtPoint(point))})
 		}
 	}
 }
 
-// paused adds a client's pause and the fault that stopped the client.
-func (n *narrative) paused(client string, p facts.Pause, detail bool) {
+// Paused adds a client's pause and the fault that stopped the client.
+func (n *Narrative) Paused(client string, p facts.Pause, detail bool) {
 	name, by := "", ""
 	for _, f := range n.r.FaultsWithin(p.From, p.To) {
 		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.To && f.To > p.From && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
@@ -206,15 +206,15 @@ func (n *narrative) paused(client string, p facts.Pause, detail bool) {
 			break
 		}
 	}
-	n.add(Event{At: p.From, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.To, Ops: []int{p.Line},
+	n.Add(Event{At: p.From, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.To, Ops: []int{p.Line},
 		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.Point), name)})
 	if p.Ended {
-		n.add(Event{At: p.To, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.EndLine}, Text: client + " went on"})
+		n.Add(Event{At: p.To, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.EndLine}, Text: client + " went on"})
 	}
 }
 
 // did describes the effect of a fault on masters or clients, as a text and as one word.
-func (n *narrative) did(f *history.Fault, masters []string) (text, word string) {
+func (n *Narrative) did(f *history.Fault, masters []string) (text, word string) {
 	return fault.Of(f.Name).Did(&fault.Scene{
 		Masters: masters, Clients: facts.Distinct(f.Clients), Params: f.Params, Persistence: fault.Persistence(n.r.History.Header.Persistence), AtPoint: fault.AtPoint(f.Params["point"]),
 	})

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const maxLosses = 30
 // one token although, by the events so far, it still stored another, it adds an explanation. That
 // makes a narrative complete: each key in it stays stored until an event removes it, or the
 // narrative says that no recorded event did.
-func (n *narrative) explainLosses() {
+func (n *Narrative) explainLosses() {
 	aside := n.aside
 	n.aside = true
 	defer func() { n.aside = aside }()
@@ -29,15 +29,15 @@ func (n *narrative) explainLosses() {
 			return
 		}
 		done[fmt.Sprint(master, yes.Index, next.Index)] = true
-		if c := n.lossBefore(master, n.leaseOfVote(yes), yes, next); c.explain != nil {
-			c.explain([]string{master})
+		if c := n.lossBefore(master, n.LeaseOfVote(yes), yes, next); c.Explain != nil {
+			c.Explain([]string{master})
 		}
 	}
 }
 
 // contradiction finds a master that, by the events, said yes to a token while it stored another.
 // It skips the contradictions in done.
-func (n *narrative) contradiction(done map[string]bool) (master string, yes, next history.Vote, found bool) {
+func (n *Narrative) contradiction(done map[string]bool) (master string, yes, next history.Vote, found bool) {
 	stored := map[string]history.Vote{}
 	for i := range n.events {
 		e := &n.events[i]
@@ -72,7 +72,7 @@ func (n *narrative) contradiction(done map[string]bool) (master string, yes, nex
 }
 
 // storedAt returns the time of the event that shows a vote.
-func (n *narrative) storedAt(v history.Vote) (at time.Duration) {
+func (n *Narrative) storedAt(v history.Vote) (at time.Duration) {
 	at, _ = n.r.ExecutedBy(v)
 	return at
 }

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -10,36 +10,36 @@ import (
 	"lockpick/history"
 )
 
-// cause is the reason why a master that had voted for one lease could vote for another.
-type cause struct {
-	name    string                 // masters whose causes have one name share its events
-	explain func(masters []string) // adds the events to the narrative
+// Loss is the reason why a master that had voted for one lease could vote for another.
+type Loss struct {
+	Name    string                 // masters whose causes have one name share its events
+	Explain func(masters []string) // adds the events to the narrative
 }
 
-// group finds the cause of each master and calls explain once for all masters whose causes have one
+// EachLoss finds the cause of each master and calls explain once for all masters whose causes have one
 // name.
-func group(masters []string, of func(master string) cause) {
-	var order []cause
+func EachLoss(masters []string, of func(master string) Loss) {
+	var order []Loss
 	sharing := map[string][]string{}
 	for _, m := range masters {
 		c := of(m)
-		if c.explain == nil {
+		if c.Explain == nil {
 			continue
 		}
-		if sharing[c.name] == nil {
+		if sharing[c.Name] == nil {
 			order = append(order, c)
 		}
-		sharing[c.name] = append(sharing[c.name], m)
+		sharing[c.Name] = append(sharing[c.Name], m)
 	}
 	for _, c := range order {
-		c.explain(sharing[c.name])
+		c.Explain(sharing[c.Name])
 	}
 }
 
-// lostQuorum explains why lease b was granted while a was held, or a while b was held: two quorums
+// LostQuorum explains why lease b was granted while a was held, or a while b was held: two quorums
 // have a master in common, and each such master must have lost the key of one lease before it
 // voted for the other.
-func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
+func (n *Narrative) LostQuorum(a, b *history.Lease, when time.Duration) {
 	e := n.r.VoteIndex()
 	if !e.Voted(a) || !e.Voted(b) {
 		return // the events of the grants already say that their votes were not recorded
@@ -86,25 +86,25 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 		for m := range second {
 			ms = append(ms, m)
 		}
-		n.note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", fault.Enumerate(n.r.Voters(a)), a.Process, fault.Enumerate(facts.Distinct(ms)), other(b.Process, a.Process)))
+		n.Note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", fault.Enumerate(n.r.Voters(a)), a.Process, fault.Enumerate(facts.Distinct(ms)), Again(b.Process, a.Process)))
 		return
 	}
-	group(names, func(m string) cause {
+	EachLoss(names, func(m string) Loss {
 		p := both[m]
-		return n.lostKey(m, p.loser, p.yes, p.next)
+		return n.LostKey(m, p.loser, p.yes, p.next)
 	})
 }
 
-// lostKey finds why master m, after its yes to a lease, could say yes to the next SET or
+// LostKey finds why master m, after its yes to a lease, could say yes to the next SET or
 // extension of another token. If other clients' keys were stored in between, it explains each loss
 // in turn, and the narrative names these clients.
-func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) cause {
+func (n *Narrative) LostKey(m string, a *history.Lease, yes, next history.Vote) Loss {
 	if between := n.between(m, a, yes, next); len(between) > 0 {
 		first := between[0]
 		c := n.lossBefore(m, a, yes, first)
-		explain := c.explain
-		c.name += " before " + first.Token
-		c.explain = func(ms []string) {
+		explain := c.Explain
+		c.Name += " before " + first.Token
+		c.Explain = func(ms []string) {
 			if explain != nil {
 				explain(ms)
 			}
@@ -120,8 +120,8 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 				case next.Token == "": // next is a snapshot, which need not show that this client lost the key
 					return
 				}
-				if x := n.lossBefore(m, n.leaseOfVote(v), v, after); x.explain != nil {
-					x.explain([]string{m})
+				if x := n.lossBefore(m, n.LeaseOfVote(v), v, after); x.Explain != nil {
+					x.Explain([]string{m})
 				}
 			}
 		}
@@ -130,18 +130,18 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 	return n.lossBefore(m, a, yes, next)
 }
 
-// noLine is the index of an event that no line shows: it comes after all lines.
-const noLine = 1 << 30
+// NoLine is the index of an event that no line shows: it comes after all lines.
+const NoLine = 1 << 30
 
 // maxBetween is the maximum number of clients with keys in between that a narrative names.
 const maxBetween = 3
 
 // between returns a master's yes answers to the SETs of other clients after one yes and before
 // the next: the first of them, and the last maxBetween-1.
-func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
+func (n *Narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
 	var found []history.Vote
 	last := time.Duration(1 << 61)
-	if next.Index < noLine {
+	if next.Index < NoLine {
 		last = next.At + n.r.History.LongestDelay() // votes that arrived after last have lines after next's
 	}
 	for v := range n.r.CommandLogs().Granted[facts.Place{Master: m, Key: a.Key}].InFlight(yes.At, last) {
@@ -155,9 +155,9 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	return found
 }
 
-// leaseOfVote returns the lease that a vote belongs to, or, if the client was not granted one, a lease
+// LeaseOfVote returns the lease that a vote belongs to, or, if the client was not granted one, a lease
 // that stands for the client's key on the master.
-func (n *narrative) leaseOfVote(v history.Vote) *history.Lease {
+func (n *Narrative) LeaseOfVote(v history.Vote) *history.Lease {
 	for _, l := range n.r.Leases {
 		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
 			return l
@@ -167,38 +167,38 @@ func (n *narrative) leaseOfVote(v history.Vote) *history.Lease {
 }
 
 // tenant adds the request by which another client's key was stored in between.
-func (n *narrative) tenant(v history.Vote) {
+func (n *Narrative) tenant(v history.Vote) {
 	if x := n.r.RequestOf(v); x != nil {
-		n.request(x, true)
+		n.Request(x, true)
 	}
 }
 
 // lossBefore finds why a master that had stored a lease's key no longer stored it when it said
 // yes to next. It tries the causes from the most certain to the least certain.
-func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
-	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
+func (n *Narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) Loss {
+	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (Loss, bool){
 		n.releasedOwn, n.expired, n.shortened, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
 	} {
 		if c, ok := find(m, a, yes, next); ok {
 			return c
 		}
 	}
-	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), explain: func(ms []string) {
+	return Loss{Name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), Explain: func(ms []string) {
 		if n.r.Lock.Kind != history.Mutex { // it may have said yes to both without losing anything
 			return
 		}
 		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", fault.Enumerate(ms), a.Process,
-			theyOrIt(ms), at(yes.At), other(next.Client, a.Process), at(next.At))
+			theyOrIt(ms), At(yes.At), Again(next.Client, a.Process), At(next.At))
 		if also := n.alsoReleased(m, a, yes, next); also != "" {
 			text += "; " + also
 		}
-		n.unexplained(Event{At: next.At, Masters: ms, Client: a.Process, Key: a.Key, Token: a.Token, Text: text})
+		n.Unexplained(Event{At: next.At, Masters: ms, Client: a.Process, Key: a.Key, Token: a.Token, Text: text})
 	}}
 }
 
-// lost adds that masters no longer stored a lease's key. says is what the text says of them after their names; empty: the
+// LostBy adds that masters no longer stored a lease's key. says is what the text says of them after their names; empty: the
 // event has a text of another form.
-func (n *narrative) lost(masters []string, a *history.Lease, e Event, says string) {
+func (n *Narrative) LostBy(masters []string, a *history.Lease, e Event, says string) {
 	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
 	if says != "" {
 		e.Text = fault.Enumerate(masters) + " " + says

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -19,13 +19,13 @@ func Part(h *history.Header, l *history.Lease) (part string, shared bool) {
 	case x.Kind == history.ReadWrite:
 		part = "for writing"
 	case x.Kind == history.Semaphore:
-		part = permitsOf(x, x.WeightOf(l))
+		part = Permits(x, x.WeightOf(l))
 	}
 	return part, shared
 }
 
-// what names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".
-func (n *narrative) what(l *history.Lease) string {
+// LeaseOn names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".
+func (n *Narrative) LeaseOn(l *history.Lease) string {
 	r := n.r
 	part, _ := Part(&r.History.Header, l)
 	switch {
@@ -37,8 +37,8 @@ func (n *narrative) what(l *history.Lease) string {
 	return l.Key + " " + part
 }
 
-// permitsOf is a number of permits, of all that there are.
-func permitsOf(x facts.Lock, n int64) string {
+// Permits is a number of permits, of all that there are.
+func Permits(x facts.Lock, n int64) string {
 	switch {
 	case n > x.Capacity:
 		return fmt.Sprintf("%d of %d permits", n, x.Capacity)
@@ -51,7 +51,7 @@ func permitsOf(x facts.Lock, n int64) string {
 }
 
 // owner describes a token by the client that used it.
-func (n *narrative) owner(key, token string) string {
+func (n *Narrative) owner(key, token string) string {
 	r := n.r
 	for _, l := range r.Leases {
 		if l.Key == key && l.Token == token {

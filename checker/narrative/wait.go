@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -17,10 +17,10 @@ const (
 	maxCalls   = 2 // how many calls of each it shows: the first and the last
 )
 
-// stuck adds the requests of the clients that were not granted a key, the masters' answers, what
+// Stuck adds the requests of the clients that were not granted a key, the masters' answers, what
 // the masters stored under the key, who held it last, and which faults had not healed.
-func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []facts.Acquire) {
-	r, key := n.r, n.v.Key
+func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []facts.Acquire) {
+	r, key := n.r, n.Violation.Key
 	explained := false
 	for _, client := range clients[:min(len(clients), maxWaiting)] {
 		explained = n.lastTry(client, from, to) || explained
@@ -31,13 +31,13 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []f
 			}
 		}
 		if len(mine) > maxCalls {
-			n.addAt(afterLines, Event{At: mine[len(mine)-2].Ended, Kind: EventTried, Client: client, Key: key, Count: len(mine) - maxCalls, Word: "tried",
+			n.AddAt(AfterLines, Event{At: mine[len(mine)-2].Ended, Kind: EventTried, Client: client, Key: key, Count: len(mine) - maxCalls, Word: "tried",
 				Text: fmt.Sprintf("%s had asked %d more times and had been refused", client, len(mine)-maxCalls)})
 			mine = []facts.Acquire{mine[0], mine[len(mine)-1]}
 		}
 		for _, a := range mine {
 			if !a.OK {
-				n.ended(a, a.Err)
+				n.AcquireEnded(a, a.Err)
 			}
 		}
 	}
@@ -54,20 +54,20 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []f
 		explained = true
 		slices.Sort(lines[token])
 		last := lines[token][len(lines[token])-1]
-		n.add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
+		n.Add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
 			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", fault.Enumerate(ms), n.owner(key, token), key)})
 	}
 	for _, l := range slices.Backward(r.Leases) {
 		if l.Key == key && l.Acquired() < to {
 			explained = true
-			n.lease(l, to)
+			n.Lease(l, to)
 			switch {
 			case l.ReleaseIndex < 0 || l.Released > to:
-				n.note(to, fmt.Sprintf("%s, who was the last to be granted %s, had not released it by %s", l.Process, key, at(to)))
+				n.Note(to, fmt.Sprintf("%s, who was the last to be granted %s, had not released it by %s", l.Process, key, At(to)))
 			case r.History.Op(l.ReleaseIndex).F == history.FCrash:
-				n.clientFaults(l.Process, l.Released, l.Released, false)
+				n.ClientFaults(l.Process, l.Released, l.Released, false)
 			default:
-				n.over(l, l.Released)
+				n.LeaseEnded(l, l.Released)
 			}
 			break
 		}
@@ -75,44 +75,44 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []f
 	for _, f := range r.Faults {
 		if f.Installed && !f.Healed && f.Problem != "" {
 			explained = true
-			n.fault(f, false, nil)
-			n.note(max(f.From, f.Began), fmt.Sprintf("%s #%d could not be healed: %s", f.Name, f.ID, f.Problem))
+			n.Fault(f, false, nil)
+			n.Note(max(f.From, f.Began), fmt.Sprintf("%s #%d could not be healed: %s", f.Name, f.ID, f.Problem))
 		}
 	}
 	if !explained {
-		n.unexplained(Event{At: to, Text: fmt.Sprintf("no recorded vote and no fault explains why %s was not granted", key)})
+		n.Unexplained(Event{At: to, Text: fmt.Sprintf("no recorded vote and no fault explains why %s was not granted", key)})
 	}
 }
 
-// ended adds the call of an acquire and how it ended.
-func (n *narrative) ended(a facts.Acquire, err string) {
-	n.add(Event{At: a.Invoked, Kind: EventCalled, Client: a.Client, Key: a.Key, Command: history.FAcquire, Until: a.Ended, Word: "acquire", Ops: a.Ops[:1],
+// AcquireEnded adds the call of an acquire and how it ended.
+func (n *Narrative) AcquireEnded(a facts.Acquire, err string) {
+	n.Add(Event{At: a.Invoked, Kind: EventCalled, Client: a.Client, Key: a.Key, Command: history.FAcquire, Until: a.Ended, Word: "acquire", Ops: a.Ops[:1],
 		Text: fmt.Sprintf("%s asked for %s", a.Client, a.Key)})
 	if a.Open || len(a.Ops) < 2 {
 		return
 	}
 	if a.OK {
-		n.add(Event{At: a.Ended, Kind: EventGranted, Client: a.Client, Key: a.Key, Word: "granted", Ops: a.Ops[1:2], Text: fmt.Sprintf("%s was granted %s", a.Client, a.Key)})
+		n.Add(Event{At: a.Ended, Kind: EventGranted, Client: a.Client, Key: a.Key, Word: "granted", Ops: a.Ops[1:2], Text: fmt.Sprintf("%s was granted %s", a.Client, a.Key)})
 		return
 	}
 	text := fmt.Sprintf("%s was refused", a.Client)
 	if err != "" {
 		text += ": " + err
 	}
-	n.add(Event{At: a.Ended, Kind: EventRefused, Client: a.Client, Key: a.Key, Command: history.FAcquire, Word: "refused", Ops: a.Ops[1:2], Text: text})
+	n.Add(Event{At: a.Ended, Kind: EventRefused, Client: a.Client, Key: a.Key, Command: history.FAcquire, Word: "refused", Ops: a.Ops[1:2], Text: text})
 }
 
-// allHealed adds the end of all faults, and which masters had not come back.
-func (n *narrative) allHealed(h facts.Healing) {
-	text := fmt.Sprintf("all faults had healed: within %s a free lock must be granted", at(h.Bound))
+// AllHealed adds the end of all faults, and which masters had not come back.
+func (n *Narrative) AllHealed(h facts.Healing) {
+	text := fmt.Sprintf("all faults had healed: within %s a free lock must be granted", At(h.Bound))
 	if len(h.Gone) > 0 {
 		text += fmt.Sprintf(", but %s had not come back", fault.Enumerate(facts.Distinct(h.Gone)))
 	}
-	n.add(Event{At: h.At, Kind: EventHealed, Masters: h.Gone, Until: h.At + h.Bound, Ops: []int{h.Line}, Text: text})
+	n.Add(Event{At: h.At, Kind: EventHealed, Masters: h.Gone, Until: h.At + h.Bound, Ops: []int{h.Line}, Text: text})
 }
 
 // lastStored returns, by master, the last line up to a time that lists the keys that it stored.
-func (n *narrative) lastStored(key string, until time.Duration) map[string]*history.Op {
+func (n *Narrative) lastStored(key string, until time.Duration) map[string]*history.Op {
 	r := n.r
 	held := map[string]*history.Op{}
 	for i := range r.History.Ops {

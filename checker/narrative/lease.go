@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 	"lockpick/history"
 )
 
-// lease adds a lease as its client knew it: the votes, the grant, and the last extension up to a
+// Lease adds a lease as its client knew it: the votes, the grant, and the last extension up to a
 // time. It adds the client's operations under the lease as details.
-func (n *narrative) lease(l *history.Lease, until time.Duration) {
+func (n *Narrative) Lease(l *history.Lease, until time.Duration) {
 	r := n.r
 	for _, a := range r.GrantingRequests(l) {
-		n.request(a, true)
+		n.Request(a, true)
 	}
 	g := l.Grants[0]
 	votes := r.GrantingVotes(l)
@@ -26,13 +26,13 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	if l.Fence != 0 {
 		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
 	}
-	valid := "valid until " + at(g.Until)
+	valid := "valid until " + At(g.Until)
 	if r.History.Header.Until == history.UntilReleased || g.Endless() {
 		valid = "valid until it is released"
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, n.what(l), fence, valid, n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, n.LeaseOn(l), fence, valid, n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
-		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, n.what(l), fence, at(g.Until), n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, n.LeaseOn(l), fence, At(g.Until), n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
 	}
 	n.addResting(e, votes)
 	n.shortTTL(l, g, history.CommandSet, 0)
@@ -43,7 +43,7 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 
 // extensions adds the last extension of a lease up to a time, the one before it as a detail, and
 // the changes of its client's clock.
-func (n *narrative) extensions(l *history.Lease, until time.Duration) {
+func (n *Narrative) extensions(l *history.Lease, until time.Duration) {
 	told := 0
 	for i := len(l.Grants) - 1; i > 0; i-- {
 		x := l.Grants[i]
@@ -51,15 +51,15 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 			continue
 		}
 		if x.Bent {
-			n.add(Event{At: x.At, Kind: EventBent, Client: l.Process, Key: l.Key, Token: l.Token, Until: x.Until, Word: "clock", Ops: []int{x.Index},
-				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, at(x.Until))})
+			n.Add(Event{At: x.At, Kind: EventBent, Client: l.Process, Key: l.Key, Token: l.Token, Until: x.Until, Word: "clock", Ops: []int{x.Index},
+				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, At(x.Until))})
 			continue
 		}
 		if told == 2 {
 			continue
 		}
 		before := l.Grants[i-1]
-		n.extension(l, before, x, told > 0)
+		n.extensionVotes(l, before, x, told > 0)
 		if told == 0 {
 			n.shortTTL(l, x, history.CommandExtend, before.At)
 		}
@@ -67,8 +67,8 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 	}
 }
 
-// extension adds an extension of a lease after the grant before, with its requests as details.
-func (n *narrative) extension(l *history.Lease, before, x history.Grant, detail bool) {
+// extensionVotes adds an extension of a lease after the grant before, with its requests as details.
+func (n *Narrative) extensionVotes(l *history.Lease, before, x history.Grant, detail bool) {
 	e := n.r.VoteIndex()
 	votes := e.Granting(l, history.CommandExtend, before.At, x.At, n.r.Slack, n.r.Quorum())
 	i := slices.IndexFunc(l.Grants, func(g history.Grant) bool { return g.Index == x.Index })
@@ -77,17 +77,17 @@ func (n *narrative) extension(l *history.Lease, before, x history.Grant, detail 
 	}
 	voters := facts.MastersOf(votes)
 	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
-		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), n.votedBy(voters, e.VotedOn(l, history.CommandExtend), x.Index))}, votes)
+		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, At(x.Until), n.votedBy(voters, e.VotedOn(l, history.CommandExtend), x.Index))}, votes)
 	for _, a := range n.r.Requests(l.Key, facts.Party{Client: l.Process, Token: l.Token}) {
 		if a.Command == history.CommandExtend && a.Sent >= before.At && a.Sent <= x.At {
-			n.request(a, true)
+			n.Request(a, true)
 		}
 	}
 }
 
 // shortTTL adds a note if masters were asked to keep a key for a shorter time than the grant
 // promises.
-func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, since time.Duration) {
+func (n *Narrative) shortTTL(l *history.Lease, g history.Grant, command string, since time.Duration) {
 	byTTL := map[time.Duration][]string{}
 	var ttls []time.Duration
 	var ops []int
@@ -109,15 +109,15 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 		if command == history.CommandExtend {
 			what = "extension"
 		}
-		n.note(g.At, fmt.Sprintf("the %s asked %s to keep the key for %s, not for the lock's TTL of %s: it expires before the lease ends at %s",
-			what, fault.Enumerate(facts.Distinct(byTTL[ttl])), at(ttl), at(n.r.History.Header.TTL), at(g.Until)))
+		n.Note(g.At, fmt.Sprintf("the %s asked %s to keep the key for %s, not for the lock's TTL of %s: it expires before the lease ends at %s",
+			what, fault.Enumerate(facts.Distinct(byTTL[ttl])), At(ttl), At(n.r.History.Header.TTL), At(g.Until)))
 	}
 }
 
 // life adds, as details, the operations of a client under a lease.
-func (n *narrative) life(l *history.Lease) {
+func (n *Narrative) life(l *history.Lease) {
 	who := l.Process
-	inside := n.scope.sections && l.EnterIndex >= 0
+	inside := n.scope.Sections && l.EnterIndex >= 0
 	for i, hold := range l.Holds() {
 		if hold.Empty() || l.ReleaseIndex >= 0 && l.Released == hold.To {
 			continue
@@ -131,36 +131,36 @@ func (n *narrative) life(l *history.Lease) {
 			e.Detail, e.Word, e.Ops = false, "lost", []int{l.LostIndex}
 			e.Text = fmt.Sprintf("%s's lock said that its lease was over", who)
 		}
-		n.addAt(beforeLines, e)
+		n.AddAt(beforeLines, e)
 	}
 	if l.ReleaseIndex >= 0 && n.r.History.Op(l.ReleaseIndex).F == history.FRelease {
 		text := fmt.Sprintf("%s released %s", who, l.Key)
 		if n.r.Imported() {
 			text += ", " + n.votedBy(nil, false, l.ReleaseIndex)
 		}
-		n.add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.Imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
+		n.Add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.Imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
 	}
 	began := n.r.RequestedAt(l)
 	for _, a := range n.r.Requests(l.Key, facts.Party{Client: who, Token: l.Token}) {
-		if a.Command == history.CommandRelease && a.Sent < n.v.Until && a.Sent >= began {
-			n.request(a, true)
+		if a.Command == history.CommandRelease && a.Sent < n.Violation.Until && a.Sent >= began {
+			n.Request(a, true)
 		}
 	}
 	if inside {
-		n.add(Event{At: l.Entered, Kind: EventEntered, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "enter", Ops: []int{l.EnterIndex},
+		n.Add(Event{At: l.Entered, Kind: EventEntered, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "enter", Ops: []int{l.EnterIndex},
 			Text: fmt.Sprintf("%s entered its critical section on %s", who, l.Key)})
 		if l.LeaveIndex >= 0 {
-			n.add(Event{At: l.Left, Kind: EventLeft, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "leave", Ops: []int{l.LeaveIndex},
+			n.Add(Event{At: l.Left, Kind: EventLeft, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "leave", Ops: []int{l.LeaveIndex},
 				Text: fmt.Sprintf("%s left its critical section", who)})
 		}
 	}
 	n.storage(l)
-	n.clientFaults(who, l.Invoked, n.v.Until, true)
+	n.ClientFaults(who, l.Invoked, n.Violation.Until, true)
 }
 
 // votedBy names the masters whose votes a grant rests on, or, in a history made from logs, the log
 // line of the grant.
-func (n *narrative) votedBy(voters []string, recorded bool, index int) string {
+func (n *Narrative) votedBy(voters []string, recorded bool, index int) string {
 	r := n.r
 	if r.Imported() {
 		return "according to " + r.History.Op(index).Value.Evidence
@@ -181,24 +181,24 @@ func (n *narrative) votedBy(voters []string, recorded bool, index int) string {
 	return s
 }
 
-// extended adds an extension of a lease: the validity before it, when it was called, what
+// Extension adds an extension of a lease: the validity before it, when it was called, what
 // delayed it, and by whose votes it was granted.
-func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
+func (n *Narrative) Extension(l *history.Lease, before, grant history.Grant) {
 	r := n.r
-	n.lease(l, before.At)
+	n.Lease(l, before.At)
 	if before.Until < grant.At {
-		n.addAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
+		n.AddAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 	}
 	if line, ok := r.CallOf(grant.Index); ok {
-		n.add(Event{At: r.History.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
+		n.Add(Event{At: r.History.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
 			Text: fmt.Sprintf("%s called extend", l.Process)})
 	}
 	for _, p := range r.Pauses[l.Process] {
 		if p.From < grant.At && p.To > before.At {
-			n.paused(l.Process, p, false)
+			n.Paused(l.Process, p, false)
 		}
 	}
 	n.slow(l, before.At, grant.At)
-	n.extension(l, before, grant, false)
+	n.extensionVotes(l, before, grant, false)
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }

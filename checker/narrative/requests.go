@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"lockpick/history"
 )
 
-// request adds a request and the answers to it. detail keeps them out of the violation's reason.
-func (n *narrative) request(a *facts.Request, detail bool) {
+// Request adds a request and the answers to it. detail keeps them out of the violation's reason.
+func (n *Narrative) Request(a *facts.Request, detail bool) {
 	n.from = min(n.from, a.Sent)
 	names := a.Masters()
 	all := fault.Enumerate(names)
@@ -35,7 +35,7 @@ func (n *narrative) request(a *facts.Request, detail bool) {
 		e.Text = fmt.Sprintf("%s asked %s for %s: %s with the token %s", a.Party.Client, all, a.Key, cmp.Or(a.Votes[0].Form, "SET NX"), shortToken(a.Party.Token))
 		if ttl := n.r.Lifetime(a.Votes[0]); ttl > 0 {
 			e.TTL = ttl
-			e.Text += ", for " + at(ttl)
+			e.Text += ", for " + At(ttl)
 		}
 	case history.CommandExtend:
 		e.Word, e.Text = "extend", fmt.Sprintf("%s asked %s to extend its lease%s", a.Party.Client, all, by(a))
@@ -62,13 +62,13 @@ func by(a *facts.Request) string {
 
 // putAsked adds a request after all lines of the time at which it was sent, but before its first
 // answer.
-func (n *narrative) putAsked(e Event, a *facts.Request) {
+func (n *Narrative) putAsked(e Event, a *facts.Request) {
 	i := n.r.History.Before(e.At + 1)
 	n.put(placed{Event: e, order: 2*min(i, slices.Min(e.Ops)) - 1, ask: a})
 }
 
 // answer adds one master's answer to a request.
-func (n *narrative) answer(a *facts.Request, v history.Vote, detail bool) {
+func (n *Narrative) answer(a *facts.Request, v history.Vote, detail bool) {
 	e := placed{ask: a}
 	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.Party.Client, Key: a.Key, Token: a.Party.Token, Command: a.Command, Ops: []int{v.Index}}
 	e.At, e.order = n.r.ExecutedBy(v)
@@ -88,15 +88,15 @@ func (n *narrative) answer(a *facts.Request, v history.Vote, detail bool) {
 	n.put(e)
 }
 
-// vote adds the request that a vote answers, with only the vote's master.
-func (n *narrative) vote(v history.Vote) {
+// VoteOf adds the request that a vote answers, with only the vote's master.
+func (n *Narrative) VoteOf(v history.Vote) {
 	if a := n.r.RequestOf(v); a != nil {
-		n.only(a, v.Master)
+		n.OneMaster(a, v.Master)
 	}
 }
 
-// only adds a request with only one of its masters and that master's answer, as part of the reason.
-func (n *narrative) only(a *facts.Request, master string) {
+// OneMaster adds a request with only one of its masters and that master's answer, as part of the reason.
+func (n *Narrative) OneMaster(a *facts.Request, master string) {
 	one := &facts.Request{Party: a.Party, Key: a.Key, Command: a.Command}
 	for _, v := range a.Votes {
 		if v.Master == master {
@@ -104,22 +104,22 @@ func (n *narrative) only(a *facts.Request, master string) {
 			one.Votes = append(one.Votes, v)
 		}
 	}
-	n.request(one, false)
+	n.Request(one, false)
 }
 
-// answersSince adds the requests whose answers a grant rests on, as part of the reason.
-func (n *narrative) answersSince(b facts.Backing) {
+// AnswersSince adds the requests whose answers a grant rests on, as part of the reason.
+func (n *Narrative) AnswersSince(b facts.Backing) {
 	for _, a := range n.r.Requests(b.Lease.Key, facts.Party{Client: b.Lease.Process, Token: b.Lease.Token}) {
 		if a.Command != history.CommandRelease && a.Sent >= b.Since-n.r.Slack && a.Sent <= b.Grant.At {
-			n.request(a, false)
+			n.Request(a, false)
 		}
 	}
 }
 
 // lastTry adds a client's last request for a key between two times, and reports whether there was one.
-func (n *narrative) lastTry(client string, from, to time.Duration) bool {
+func (n *Narrative) lastTry(client string, from, to time.Duration) bool {
 	var last *facts.Request
-	for _, a := range n.r.SetRequests(client, n.v.Key, from, to) {
+	for _, a := range n.r.SetRequests(client, n.Violation.Key, from, to) {
 		if a.Votes[0].At >= from && (last == nil || a.Sent > last.Sent) {
 			last = a
 		}
@@ -127,23 +127,23 @@ func (n *narrative) lastTry(client string, from, to time.Duration) bool {
 	if last == nil {
 		return false
 	}
-	n.request(last, false)
+	n.Request(last, false)
 	for _, v := range last.Votes {
 		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
 			if facts.Silences(f, v) {
-				n.fault(f, false, nil)
+				n.Fault(f, false, nil)
 			}
 		}
 	}
 	return true
 }
 
-// tried adds, as a detail, how many attempts of a client were refused before the violation.
-func (n *narrative) tried(client string) {
+// Refusals adds, as a detail, how many attempts of a client were refused before the violation.
+func (n *Narrative) Refusals(client string) {
 	var first, last *facts.Request
 	count := 0
-	for _, a := range n.r.SetRequests(client, n.v.Key, n.from, n.v.At) {
-		if a.Sent < n.from || a.Sent >= n.v.At || slices.Contains(n.v.Tokens, a.Party.Token) {
+	for _, a := range n.r.SetRequests(client, n.Violation.Key, n.from, n.Violation.At) {
+		if a.Sent < n.from || a.Sent >= n.Violation.At || slices.Contains(n.Violation.Tokens, a.Party.Token) {
 			continue
 		}
 		if count++; first == nil {
@@ -154,16 +154,16 @@ func (n *narrative) tried(client string) {
 	if last == nil {
 		return
 	}
-	text := fmt.Sprintf("%s asked for %s and was refused", client, n.v.Key)
+	text := fmt.Sprintf("%s asked for %s and was refused", client, n.Violation.Key)
 	if count > 1 {
-		text = fmt.Sprintf("%s had asked for %s %d times since %s and was refused each time", client, n.v.Key, count, at(first.Sent))
+		text = fmt.Sprintf("%s had asked for %s %d times since %s and was refused each time", client, n.Violation.Key, count, At(first.Sent))
 	}
-	n.addAt(afterLines, Event{At: last.Sent, Kind: EventTried, Detail: true, Client: client, Key: n.v.Key, Count: count, Word: "refused", Text: text})
+	n.AddAt(AfterLines, Event{At: last.Sent, Kind: EventTried, Detail: true, Client: client, Key: n.Violation.Key, Count: count, Word: "refused", Text: text})
 }
 
 // silentFaults adds, as details, the faults that kept masters from answering requests in the
 // narrative.
-func (n *narrative) silentFaults() {
+func (n *Narrative) silentFaults() {
 	for _, e := range slices.Clone(n.events) {
 		if e.Kind != EventAsked {
 			continue
@@ -171,20 +171,20 @@ func (n *narrative) silentFaults() {
 		for _, v := range e.ask.Votes {
 			for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
 				if facts.Silences(f, v) {
-					n.fault(f, true, nil)
+					n.Fault(f, true, nil)
 				}
 			}
 		}
 	}
 }
 
-// slowVotes adds the faults that delayed the votes by which a lease was granted.
-func (n *narrative) slowVotes(l *history.Lease) {
+// SlowVotes adds the faults that delayed the votes by which a lease was granted.
+func (n *Narrative) SlowVotes(l *history.Lease) {
 	for _, a := range n.r.GrantingRequests(l) {
 		for _, v := range a.Votes {
 			for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
 				if f.Installed && facts.Disrupts(f) && f.From <= v.At && f.To >= facts.Sent(v) && facts.OnPath(f, v) {
-					n.fault(f, false, nil)
+					n.Fault(f, false, nil)
 				}
 			}
 		}
@@ -193,7 +193,7 @@ func (n *narrative) slowVotes(l *history.Lease) {
 
 // slow adds the faults that delayed the masters' answers to the extensions of a lease between two
 // times.
-func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
+func (n *Narrative) slow(l *history.Lease, from, to time.Duration) {
 	for v := range n.r.VoteIndex().OnLease(l) {
 		if v.Command != history.CommandExtend || v.At < from || facts.Sent(v) > to {
 			continue
@@ -203,21 +203,21 @@ func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
 				continue
 			}
 			if facts.Disrupts(f) {
-				n.fault(f, false, nil)
+				n.Fault(f, false, nil)
 			}
 		}
 	}
 }
 
-// lostLease adds that so many masters refused an extension that the lock must know that it has
+// LostLease adds that so many masters refused an extension that the lock must know that it has
 // lost the lease.
-func (n *narrative) lostLease(l *history.Lease, failed *history.Op) {
+func (n *Narrative) LostLease(l *history.Lease, failed *history.Op) {
 	asked, _ := n.r.CalledAt(failed.Index)
 	for _, a := range n.r.Requests(l.Key, facts.Party{Client: l.Process, Token: l.Token}) {
 		if a.Command == history.CommandExtend && a.Sent >= asked && a.Sent <= failed.Time {
-			n.request(a, false)
+			n.Request(a, false)
 		}
 	}
-	n.add(Event{At: failed.Time, Kind: EventRefused, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Word: "lost", Ops: []int{failed.Index},
+	n.Add(Event{At: failed.Time, Kind: EventRefused, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Word: "lost", Ops: []int{failed.Index},
 		Text: fmt.Sprintf("an extension of %s failed: so many masters had refused it that no quorum could hold the token", l.Process)})
 }

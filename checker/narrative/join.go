@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // join merges consecutive answers to one request into one event, likewise masters that were up
 // again at one time, and masters that lost a key at one time for the same reason.
-func (n *narrative) join() {
+func (n *Narrative) join() {
 	var joined []placed
 	for _, e := range n.events {
 		if i := len(joined); i > 0 && e.Kind == EventAnswered && joined[i-1].answeredWith(&e) {
@@ -58,7 +58,7 @@ func (e *placed) answeredWith(next *placed) bool {
 }
 
 // answers describes the masters' answers.
-func (n *narrative) answers(e *placed) string {
+func (n *Narrative) answers(e *placed) string {
 	var parts []string
 	say := func(masters []string, text string) {
 		if len(masters) > 0 {
@@ -93,18 +93,18 @@ func (n *narrative) answers(e *placed) string {
 }
 
 // refusal returns the reason why a master said no, as far as the votes show it.
-func (n *narrative) refusal(e *placed, master string) string {
+func (n *Narrative) refusal(e *placed, master string) string {
 	if e.Command != history.CommandSet {
 		return ": the key did not store that token"
 	}
 	if x := n.r.HolderAt(facts.Place{Master: master, Key: e.Key}, e.At); x != nil && x.Party.Token != e.Token {
-		return fmt.Sprintf(": it stored the key of %s", other(x.Party.Client, e.Client))
+		return fmt.Sprintf(": it stored the key of %s", Again(x.Party.Client, e.Client))
 	}
 	return ""
 }
 
 // silence names the faults that may be why a master did not answer.
-func (n *narrative) silence(e *placed, master string) string {
+func (n *Narrative) silence(e *placed, master string) string {
 	var names []string
 	for _, v := range e.ask.Votes {
 		if v.Master != master || !v.Unknown {

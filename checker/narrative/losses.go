@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored =
 
 // lastRelease returns the last release that a master executed between its yes to a lease and its
 // yes to the next, and for which is returns true.
-func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
+func (n *Narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
 	for v := range n.r.Replies(history.CommandRelease, m).InFlight(yes.At, next.At) {
 		if v.Yes && within(v, yes, next) && is(&v) {
 			last, found = v, true
@@ -35,32 +35,32 @@ func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*histo
 
 // by returns the latest time at which a master that said yes to a lease and then to next can have
 // lost the lease's key. It dates a loss whose time no event shows.
-func (n *narrative) by(yes, next history.Vote) time.Duration {
+func (n *Narrative) by(yes, next history.Vote) time.Duration {
 	executed, _ := n.r.ExecutedBy(yes)
 	return max(executed, facts.Sent(next))
 }
 
 // releasedOwn looks for a release of the lease's own token that the master executed, including
 // one that was sent earlier, for an earlier attempt with the same token.
-func (n *narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token == a.Token })
 	if !found {
-		return cause{}, false
+		return Loss{}, false
 	}
 	return n.byRelease(v, a, yes, next, CauseReleased), true
 }
 
 // deleted looks for a release of another token, which should not have touched the key.
-func (n *narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token != a.Token })
 	if !found {
-		return cause{}, false
+		return Loss{}, false
 	}
 	return n.byRelease(v, a, yes, next, CauseDeleted), true
 }
 
 // releasesOf returns the releases of a token on a master that may have deleted the key of a vote.
-func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote {
+func (n *Narrative) releasesOf(token, m string, yes history.Vote) []history.Vote {
 	var found []history.Vote
 	vs := n.r.VoteIndex().ByToken(token)
 	for i := range vs.IDs {
@@ -73,21 +73,21 @@ func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote
 
 // unanswered looks for a release of the lease's own token that got no answer: the master may have
 // executed it at any later time.
-func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	for _, v := range slices.Backward(n.releasesOf(a.Token, m, yes)) {
 		if v.Unknown && facts.Sent(v) <= next.At {
 			return n.byRelease(v, a, yes, next, CauseUnanswered), true
 		}
 	}
-	return cause{}, false
+	return Loss{}, false
 }
 
 // byRelease returns the cause that a release deleted a key, or may have deleted it.
-func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
+func (n *Narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) Loss {
 	delayed := facts.Sent(v) < yes.At
-	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", facts.Sent(v).Round(time.Millisecond)), explain: func(ms []string) {
+	return Loss{Name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", facts.Sent(v).Round(time.Millisecond)), Explain: func(ms []string) {
 		if x := n.r.RequestOf(v); x != nil {
-			n.request(x, !delayed && why != CauseUnanswered)
+			n.Request(x, !delayed && why != CauseUnanswered)
 		}
 		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
 		e.At, _ = n.r.ExecutedBy(v)
@@ -107,14 +107,14 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 			whose = "a release of another token by " + v.Client
 		}
 		if delayed {
-			details += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET", at(facts.Sent(v)), theyOrIt(ms))
+			details += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET", At(facts.Sent(v)), theyOrIt(ms))
 		}
 		if details != "" {
 			details += ","
 		}
 		says := fmt.Sprintf("executed %s%s and deleted the key", whose, details)
 		if why == CauseUnanswered {
-			says = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, at(facts.Sent(v)))
+			says = fmt.Sprintf("may have executed %s late and deleted the key: it was sent at %s and never answered", whose, At(facts.Sent(v)))
 		} else if e.Ops != nil {
 			for _, m := range ms {
 				for _, y := range n.releasesOf(v.Token, m, yes) {
@@ -124,49 +124,49 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 				}
 			}
 		}
-		n.lost(ms, a, e, says)
+		n.LostBy(ms, a, e, says)
 	}}
 }
 
 // alsoReleased names the last release of another key that the master executed in between.
-func (n *narrative) alsoReleased(m string, a *history.Lease, yes, next history.Vote) string {
+func (n *Narrative) alsoReleased(m string, a *history.Lease, yes, next history.Vote) string {
 	if v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return v.Key != a.Key }); found {
 		return fmt.Sprintf("meanwhile %s executed a release of %s by %s", m, v.Key, v.Client)
 	}
 	return ""
 }
 
-func (n *narrative) expired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) expired(_ string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	ttl := n.r.Lifetime(yes)
 	if ttl <= 0 || facts.Sent(next) < yes.At+ttl {
-		return cause{}, false
+		return Loss{}, false
 	}
 	return n.byExpiry(a, yes, next, ttl, CauseExpired), true
 }
 
-func (n *narrative) mayHaveExpired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) mayHaveExpired(_ string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	ttl := n.r.Lifetime(yes)
 	if ttl <= 0 || next.At < facts.Sent(yes)+ttl {
-		return cause{}, false
+		return Loss{}, false
 	}
 	return n.byExpiry(a, yes, next, ttl, CauseMayExpired), true
 }
 
-func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.Duration, why string) cause {
-	return cause{name: why + yes.Token, explain: func(ms []string) {
+func (n *Narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.Duration, why string) Loss {
+	return Loss{Name: why + yes.Token, Explain: func(ms []string) {
 		how := "expired"
 		if why == CauseMayExpired {
 			how = "may have expired"
 		}
 		end := min(yes.At+ttl, max(facts.Sent(next), facts.Sent(yes)+ttl))
-		n.lost(ms, a, Event{At: end, Cause: why, Word: "expired", Text: fmt.Sprintf("the key of %s %s on %s: the last yes to it came by %s, and its TTL was %s",
-			a.Process, how, fault.Enumerate(ms), at(yes.At), at(ttl))}, "")
+		n.LostBy(ms, a, Event{At: end, Cause: why, Word: "expired", Text: fmt.Sprintf("the key of %s %s on %s: the last yes to it came by %s, and its TTL was %s",
+			a.Process, how, fault.Enumerate(ms), At(yes.At), At(ttl))}, "")
 	}}
 }
 
 // restarted looks for a restart of the master before next after which no record shows that it
 // still stored the key.
-func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	executed, _ := n.r.ExecutedBy(next)
 	return n.restartedBetween(m, a, facts.Sent(yes), executed)
 }
@@ -174,17 +174,17 @@ func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote
 // restartedMeanwhile looks for a restart after next was sent and before it was answered. The
 // request may have reached the master only after it was up again: a link held it, or the client
 // had to reconnect.
-func (n *narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	executed, _ := n.r.ExecutedBy(next)
 	if !slices.ContainsFunc(n.r.StatesOf(m, executed, next.At), func(s facts.State) bool { return s.Status == "up" }) {
-		return cause{}, false
+		return Loss{}, false
 	}
 	return n.restartedBetween(m, a, facts.Sent(yes), next.At)
 }
 
 // disturbed looks for faults of a master's clock or memory, which can expire or evict a key
 // without a restart.
-func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	from, to := facts.Sent(yes), next.At
 	for _, f := range slices.Backward(n.r.FaultsWithin(from, to)) {
 		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
@@ -195,8 +195,8 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 		if !clock && !kind.Evicts {
 			continue
 		}
-		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
-			n.fault(f, false, ms)
+		return Loss{Name: fmt.Sprintf("fault %d", f.ID), Explain: func(ms []string) {
+			n.Fault(f, false, ms)
 			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID}
 			says := fmt.Sprintf("no longer stored the key of %s: a full master may evict a key", a.Process)
 			if clock {
@@ -208,15 +208,15 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 					e.At, e.Ops = f.To, []int{f.HealIndex} // the clock was set forward to the right time
 				}
 			}
-			n.lost(ms, a, e, says)
+			n.LostBy(ms, a, e, says)
 		}}, true
 	}
-	return cause{}, false
+	return Loss{}, false
 }
 
 // shortened looks for an extension by another client that changed the key's expiry: a wrong lock
 // may extend a key without comparing its token first.
-func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+func (n *Narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	var by history.Vote
 	for v := range n.r.Replies(history.CommandExtend, m).InFlight(yes.At, next.At) {
 		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) {
@@ -224,18 +224,18 @@ func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote
 		}
 	}
 	if by.Master == "" {
-		return cause{}, false
+		return Loss{}, false
 	}
 	end := by.At + n.r.Lifetime(by)
 	if next.At < facts.Sent(by)+n.r.Lifetime(by) {
-		return cause{}, false
+		return Loss{}, false
 	}
-	return cause{name: "shortened by " + by.Token, explain: func(ms []string) {
-		n.lost(ms, a, Event{At: min(end, max(facts.Sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)}, "")
+	return Loss{Name: "shortened by " + by.Token, Explain: func(ms []string) {
+		n.LostBy(ms, a, Event{At: min(end, max(facts.Sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)}, "")
 	}}, true
 }
 
-func (n *narrative) shortenedText(ms []string, a *history.Lease, by history.Vote) string {
+func (n *Narrative) shortenedText(ms []string, a *history.Lease, by history.Vote) string {
 	return fmt.Sprintf("the key of %s expired on %s: by %s %s had extended it for %s, although it was not its own",
-		a.Process, fault.Enumerate(ms), at(by.At), other(by.Client, a.Process), at(n.r.Lifetime(by).Round(time.Millisecond)))
+		a.Process, fault.Enumerate(ms), At(by.At), Again(by.Client, a.Process), At(n.r.Lifetime(by).Round(time.Millisecond)))
 }

@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 // maxChanges is the number of changes of keys that a narrative names.
 const maxChanges = 6
 
-// changes adds what masters did to the keys of a lock while a lease was held, until another one was
+// KeyChanges adds what masters did to the keys of a lock while a lease was held, until another one was
 // granted or extended, if the votes do not say it: how its key was deleted, replaced or shortened, and by whom.
 // Changes that free the key come first if there are too many, and of these the last ones.
-func (n *narrative) changes(a *history.Lease, until time.Duration) {
+func (n *Narrative) KeyChanges(a *history.Lease, until time.Duration) {
 	all := sinceCreated(n.r.KeyChanges(a.Key, a.Invoked, until+n.r.Slack), a.Acquired()+n.r.Slack)
 	if len(all) > maxChanges {
 		slices.SortStableFunc(all, func(x, y facts.KeyChange) int {
@@ -27,9 +27,9 @@ func (n *narrative) changes(a *history.Lease, until time.Duration) {
 	}
 	for _, c := range all {
 		e := Event{At: c.At, Kind: EventChanged, Client: c.Client, Masters: []string{c.Master}, Key: a.Key, Token: c.Token, Cause: c.Kind, TTL: c.TTL, Word: c.Kind, Ops: []int{c.Line}}
-		what := fmt.Sprintf(changeWords[c.Kind], c.Stored)
+		what := fmt.Sprintf(ChangeWords[c.Kind], c.Stored)
 		if c.Kind == "ttl" && c.TTL > 0 {
-			what += " to " + at(c.TTL)
+			what += " to " + At(c.TTL)
 		}
 		switch {
 		case c.Command != "" && c.Client != "":
@@ -39,7 +39,7 @@ func (n *narrative) changes(a *history.Lease, until time.Duration) {
 		default:
 			e.Text = fmt.Sprintf("%s %s", c.Master, what)
 		}
-		n.add(e)
+		n.Add(e)
 	}
 }
 
@@ -66,8 +66,8 @@ func severity(kind string) int {
 	return slices.Index([]string{"deleted", "expired", "evicted", "lost", "ttl", "restored", "created", "changed"}, kind)
 }
 
-// changeWords says what happened to a key.
-var changeWords = map[string]string{
+// ChangeWords says what happened to a key.
+var ChangeWords = map[string]string{
 	"created": "created %s", "changed": "changed %s", "ttl": "set the time to live of %s", "deleted": "deleted %s",
 	"expired": "let %s expire", "evicted": "evicted %s", "lost": "lost %s", "restored": "brought an older %s back",
 }

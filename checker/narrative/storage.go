@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"fmt"
@@ -11,25 +11,25 @@ import (
 
 // storage adds what the storage did with the writes under a lease, as details. Where two clients rely on the lock at
 // once, the first write that comes late is what that leads to, and part of the reason.
-func (n *narrative) storage(l *history.Lease) {
-	if n.scope.writes {
+func (n *Narrative) storage(l *history.Lease) {
+	if n.scope.Writes {
 		return
 	}
 	first := time.Duration(-1) // of the late writes
 	for _, w := range n.r.StoredUnder(l) {
-		late := n.scope.effects && w.Late() && w.Op.Time >= n.v.At && (first < 0 || w.Op.Time == first)
+		late := n.scope.Effects && w.Late() && w.Op.Time >= n.Violation.At && (first < 0 || w.Op.Time == first)
 		if late {
 			first = w.Op.Time
 		}
-		n.stored(w, l.Process, !late)
+		n.Write(w, l.Process, !late)
 	}
 }
 
-// stored adds that the storage applied or refused a write, and when its client sent the write.
-func (n *narrative) stored(w facts.StoredWrite, client string, detail bool) {
+// Write adds that the storage applied or refused a write, and when its client sent the write.
+func (n *Narrative) Write(w facts.StoredWrite, client string, detail bool) {
 	apply, value := w.Op, w.Op.Value
 	if sent, i, ok := n.r.SentWrite(apply); ok && sent < apply.Time {
-		n.add(Event{At: sent, Kind: EventSent, Detail: detail, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Word: "write", Ops: []int{i},
+		n.Add(Event{At: sent, Kind: EventSent, Detail: detail, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Word: "write", Ops: []int{i},
 			Text: fmt.Sprintf("%s sent its write of %d", client, value.Value)})
 	}
 	storage := "the storage"
@@ -58,13 +58,13 @@ func (n *narrative) stored(w facts.StoredWrite, client string, detail bool) {
 	case value.Fenced:
 		e.Text += fmt.Sprintf(" with the fencing token %d", value.Fence)
 	}
-	n.add(e)
+	n.Add(e)
 }
 
-// marked adds when the token of a write was stored in the storage.
-func (n *narrative) marked(write *history.Op, client string) {
+// Mark adds when the token of a write was stored in the storage.
+func (n *Narrative) Mark(write *history.Op, client string) {
 	if m := n.r.MarkOf(write); m != nil {
-		n.add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
+		n.Add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
 			Text: fmt.Sprintf("%s put its token into the storage", client)})
 	}
 }

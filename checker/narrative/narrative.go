@@ -1,4 +1,4 @@
-package checker
+package narrative
 
 import (
 	"cmp"
@@ -10,16 +10,16 @@ import (
 	"lockpick/history"
 )
 
-// narrative collects the events of one violation. Events may be added in any order and more
+// Narrative collects the events of one violation. Events may be added in any order and more
 // than once.
-type narrative struct {
-	r      *facts.Run
-	v      *Violation
-	scope  scope
-	from   time.Duration // details before this time are left out
-	events []placed
-	faults map[int]bool // the faults that are part of the reason
-	aside  bool         // put marks every event as a detail
+type Narrative struct {
+	r         *facts.Run
+	Violation *Violation
+	scope     Scope
+	from      time.Duration // details before this time are left out
+	events    []placed
+	faults    map[int]bool // the faults that are part of the reason
+	aside     bool         // put marks every event as a detail
 }
 
 // placed is an event with its position among the events of one time.
@@ -31,37 +31,37 @@ type placed struct {
 	says  string         // what the text says of the masters with which it begins, if the event joins with its like
 }
 
-// scope says what a narrative is about.
-type scope struct {
-	title    string // the violated property in words
-	sections bool   // its leases are told with the critical sections under them
-	effects  bool   // the first late write under its leases is part of the reason
-	writes   bool   // it is about writes, and tells those that matter itself
+// Scope says what a narrative is about.
+type Scope struct {
+	Title    string // the violated property in words
+	Sections bool   // its leases are told with the critical sections under them
+	Effects  bool   // the first late write under its leases is part of the reason
+	Writes   bool   // it is about writes, and tells those that matter itself
 }
 
-// narrate begins the narrative of a violation.
-func narrate(r *facts.Run, v *Violation, about scope) *narrative {
-	return &narrative{r: r, v: v, scope: about, from: v.At, faults: map[int]bool{}}
+// New begins the narrative of a violation.
+func New(r *facts.Run, v *Violation, about Scope) *Narrative {
+	return &Narrative{r: r, Violation: v, scope: about, from: v.At, faults: map[int]bool{}}
 }
 
 // Among events of one time, causes precede effects. An event that a line of the history shows has
 // the line's position; addAt puts other events before or after all lines of their time.
 const (
 	beforeLines = iota - 1 // for events caused by the passing of time
-	afterLines             // for a command that was sent: its cause came before it
+	AfterLines             // for a command that was sent: its cause came before it
 )
 
-// add adds an event that lines of the history show, at the position of the first line.
-func (n *narrative) add(e Event) { n.addSaying(e, "") }
+// Add adds an event that lines of the history show, at the position of the first line.
+func (n *Narrative) Add(e Event) { n.addSaying(e, "") }
 
 // addSaying adds an event that lines of the history show, and that joins with others that say the same of masters.
-func (n *narrative) addSaying(e Event, says string) {
+func (n *Narrative) addSaying(e Event, says string) {
 	n.put(placed{Event: e, order: 2 * e.Ops[0], says: says})
 }
 
 // addResting adds a grant or an extension, and the requests that got the votes on which it rests, as details:
 // who is named as a voter has said yes in the narrative.
-func (n *narrative) addResting(e Event, votes []history.Vote) {
+func (n *Narrative) addResting(e Event, votes []history.Vote) {
 	latest := map[string]history.Vote{}
 	for _, v := range votes {
 		if x, known := latest[v.Master]; !known || facts.ByArrival(x, v) < 0 {
@@ -71,17 +71,17 @@ func (n *narrative) addResting(e Event, votes []history.Vote) {
 	p := placed{Event: e, order: 2 * e.Ops[0]}
 	for _, m := range e.Yes {
 		p.rests = append(p.rests, latest[m].Index)
-		n.request(n.r.RequestOf(latest[m]), true)
+		n.Request(n.r.RequestOf(latest[m]), true)
 	}
 	n.put(p)
 }
 
-// addAt adds an event that no line shows, before or after the lines of its time.
-func (n *narrative) addAt(where int, e Event) { n.addAtSaying(where, e, "") }
+// AddAt adds an event that no line shows, before or after the lines of its time.
+func (n *Narrative) AddAt(where int, e Event) { n.addAtSaying(where, e, "") }
 
-func (n *narrative) addAtSaying(where int, e Event, says string) {
+func (n *Narrative) addAtSaying(where int, e Event, says string) {
 	i := n.r.History.Before(e.At)
-	if where == afterLines {
+	if where == AfterLines {
 		i = n.r.History.Before(e.At + 1)
 	}
 	n.put(placed{Event: e, order: 2*i - 1, says: says})
@@ -91,7 +91,7 @@ func (n *narrative) addAtSaying(where int, e Event, says string) {
 var once = []EventKind{EventEnded, EventReleased, EventEntered, EventLeft, EventCrashed, EventPaused, EventResumed}
 
 // put adds an event. If the narrative already has the event, put merges the two.
-func (n *narrative) put(e placed) {
+func (n *Narrative) put(e placed) {
 	e.Detail = e.Detail || n.aside
 	for i := range n.events {
 		x := &n.events[i]
@@ -125,42 +125,42 @@ func (n *narrative) put(e placed) {
 	n.events = append(n.events, e)
 }
 
-// note adds a conclusion from events up to a time.
-func (n *narrative) note(at time.Duration, text string) {
-	n.addAt(afterLines, Event{At: at, Kind: EventNote, Text: text})
+// Note adds a conclusion from events up to a time.
+func (n *Narrative) Note(at time.Duration, text string) {
+	n.AddAt(AfterLines, Event{At: at, Kind: EventNote, Text: text})
 }
 
-// unexplained adds a step that no recorded event explains.
-func (n *narrative) unexplained(e Event) {
+// Unexplained adds a step that no recorded event explains.
+func (n *Narrative) Unexplained(e Event) {
 	e.Kind, e.Word = EventUnexplained, "why?"
-	n.addAt(beforeLines, e)
+	n.AddAt(beforeLines, e)
 }
 
-// violated ends the narrative and stores it in the violation. text describes the violation; the property is added.
-func (n *narrative) violated(text string) {
-	text += ": this violates " + n.v.Level + ", " + n.scope.title
+// Violated ends the narrative and stores it in the violation. text describes the violation; the property is added.
+func (n *Narrative) Violated(text string) {
+	text += ": this violates " + n.Violation.Level + ", " + n.scope.Title
 	n.causesFirst()
 	n.explainLosses()
 	n.silentFaults()
 	n.sort()
 	n.trim()
 	n.join()
-	n.v.Events = make([]Event, 0, len(n.events)+1)
+	n.Violation.Events = make([]Event, 0, len(n.events)+1)
 	for i := range n.events {
-		n.v.Events = append(n.v.Events, n.events[i].Event)
+		n.Violation.Events = append(n.Violation.Events, n.events[i].Event)
 	}
-	n.v.Events = append(n.v.Events, Event{At: n.v.At, Kind: EventViolated, Text: text, Key: n.v.Key, Until: n.v.Until, Ops: n.v.Ops})
+	n.Violation.Events = append(n.Violation.Events, Event{At: n.Violation.At, Kind: EventViolated, Text: text, Key: n.Violation.Key, Until: n.Violation.Until, Ops: n.Violation.Ops})
 	for id := range n.faults {
-		if !slices.Contains(n.v.Faults, id) {
-			n.v.Faults = append(n.v.Faults, id)
+		if !slices.Contains(n.Violation.Faults, id) {
+			n.Violation.Faults = append(n.Violation.Faults, id)
 		}
 	}
-	slices.Sort(n.v.Faults)
-	n.v.Reason = n.v.Steps()
+	slices.Sort(n.Violation.Faults)
+	n.Violation.Reason = n.Violation.Steps()
 }
 
 // sort puts the events in order.
-func (n *narrative) sort() {
+func (n *Narrative) sort() {
 	slices.SortStableFunc(n.events, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order), cmp.Compare(rank(&a), rank(&b)))
 	})
@@ -169,7 +169,7 @@ func (n *narrative) sort() {
 // causesFirst puts the answers that a client received before the client's grant or refusal at the
 // same time, and a fault of a client's clock before its effect on a lease: a recorder may learn of
 // an answer after the lock did, and of a fault after it took effect.
-func (n *narrative) causesFirst() {
+func (n *Narrative) causesFirst() {
 	for _, g := range n.events {
 		if g.Kind == EventBent { // a fault is recorded once it is installed, after its first effects
 			for i := range n.events {
@@ -205,9 +205,9 @@ func rank(e *placed) int {
 
 // trim removes the details before the first event that explains the violation, and after the
 // violation, except the votes on which other events rest.
-func (n *narrative) trim() {
+func (n *Narrative) trim() {
 	last, ended := 0, false
-	for _, i := range n.v.Ops {
+	for _, i := range n.Violation.Ops {
 		last = max(last, 2*i)
 	}
 	byLoss := map[int]bool{} // lines of the answers that show a loss
@@ -241,16 +241,16 @@ func (n *narrative) trim() {
 
 // trims reports whether an event is a detail out of the time of the narrative. last is the order of
 // the violation's last line, and ended whether the event with which the violation ends was found.
-func (n *narrative) trims(e *placed, last int, ended *bool) bool {
-	if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
+func (n *Narrative) trims(e *placed, last int, ended *bool) bool {
+	if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.Violation.Ops, i) }) {
 		return false
 	}
 	switch {
-	case e.At < n.from || e.At > n.v.Until:
+	case e.At < n.from || e.At > n.Violation.Until:
 		return true
-	case e.At < n.v.Until || e.AtStorage():
+	case e.At < n.Violation.Until || e.AtStorage():
 		return false
-	case n.v.At == n.v.Until:
+	case n.Violation.At == n.Violation.Until:
 		return e.order > last
 	case slices.Contains(once, e.Kind) && !*ended: // the violation ends with it
 		*ended = true

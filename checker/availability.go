@@ -30,8 +30,7 @@ func (r *run) availability() *judgement {
 	if h.Problem != "" {
 		return &judgement{invalid: h.Problem}
 	}
-	var found []narrative.Violation
-	byCall := map[int]facts.Acquire{}
+	var found []proven
 	clients := map[string]bool{}
 	judged, cut := 0, 0
 	var slowest time.Duration
@@ -52,13 +51,11 @@ func (r *run) availability() *judgement {
 		}
 		judged++
 		clients[a.Client] = true
-		byCall[a.Ops[0]] = a
-		found = append(found, narrative.Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}})
+		found = append(found, proven{narrative.Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}}, func(n *narrative.Narrative) { r.explainRefused(n, a) }})
 	}
 	j := &judgement{
 		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
 		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.History.Header.Clients), moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainRefused(n, byCall[n.Violation.Ops[0]]) },
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
 				narrative.Share(t.found, t.checked, "acquires"), narrative.At(h.Bound), narrative.At(h.At), narrative.At(first.At), first.Key, narrative.At(first.Until-first.At))

@@ -19,10 +19,9 @@ import (
 // returns nil if the run had nothing for it to judge.
 type judgement struct {
 	tally
-	violations []narrative.Violation      // in any order
-	explain    func(*narrative.Narrative) // explains a violation of the result
-	evidence   []Evidence                 // the evidence that the property needs, and how much of it the run had
-	late       bool                       // a violation is proven only at its end, not when it begins
+	violations []proven   // in any order
+	evidence   []Evidence // the evidence that the property needs, and how much of it the run had
+	late       bool       // a violation is proven only at its end, not when it begins
 
 	violated func(t tally, first *narrative.Violation) string // the reason for the verdict, a sentence
 	holds    func(t tally) string                             // the same, if there is no violation
@@ -32,6 +31,24 @@ type judgement struct {
 	undecided     string // why the checker could not decide; a proven violation stands nevertheless
 	invalid       string // why the run proves nothing about the property, regardless of the evidence
 	needsSlack    bool   // the judge compares times that may have been recorded late
+}
+
+// proven is a violation and what explains it, if the result has it.
+type proven struct {
+	narrative.Violation
+	explain func(*narrative.Narrative)
+}
+
+// firstOf returns the sentence that so many of the judged cases did something, and where the first was.
+func firstOf(nouns, did string) func(tally, *narrative.Violation) string {
+	return func(t tally, first *narrative.Violation) string {
+		return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, nouns), did, narrative.At(first.At), first.Key)
+	}
+}
+
+// allOf returns a sentence with the number of judged cases.
+func allOf(format, one, many string) func(tally) string {
+	return func(t tally) string { return fmt.Sprintf(format, narrative.Count(t.checked, one, many)) }
 }
 
 // tally holds a judge's counts.
@@ -53,8 +70,8 @@ type tally struct {
 // conclude applies the one rule for verdicts, which docs/checking.md states.
 func (r *run) conclude(p Property, j *judgement) Result {
 	res := Result{Property: p, Checked: j.checked, Evidence: j.evidence}
-	slices.SortStableFunc(j.violations, func(a, b narrative.Violation) int { return cmp.Compare(a.At, b.At) })
-	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v narrative.Violation) bool {
+	slices.SortStableFunc(j.violations, func(a, b proven) int { return cmp.Compare(a.At, b.At) })
+	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v proven) bool {
 		if j.late {
 			return v.Until >= r.died.from
 		}
@@ -66,7 +83,7 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	case j.contradiction != "":
 		res.Verdict, res.Why = Unknown, j.contradiction
 	case len(certain) > 0:
-		r.violate(&res, certain, j.explain)
+		r.violate(&res, certain)
 		res.Count = t.found
 		res.Why = j.violated(t, &res.Violations[0]) + j.note()
 	case len(j.violations) > 0:
@@ -101,30 +118,31 @@ func (j *judgement) note() string {
 }
 
 // violate stores violations, which are in order of time, in a result and explains them.
-func (r *run) violate(res *Result, found []narrative.Violation, explain func(*narrative.Narrative)) {
-	tell := func(v *narrative.Violation) {
+func (r *run) violate(res *Result, found []proven) {
+	res.Verdict, res.Key = Violated, found[0].Key
+	all := make([]narrative.Violation, 0, len(found))
+	for i, p := range found {
+		v := p.Violation
 		v.Property, v.Level = res.Name, res.Level
-		explain(narrative.New(r.Run, v, res.scope()))
+		if i < MaxViolations+MaxCaused {
+			p.explain(narrative.New(r.Run, &v, res.scope()))
+		}
+		all = append(all, v)
 	}
-	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
-	res.take(found)
-	for i := range res.Violations {
-		tell(&res.Violations[i])
-	}
-	for i, v := range found[len(res.Violations):min(len(found), len(res.Violations)+MaxCaused)] {
-		tell(&v)
-		res.Others[i].Cause, res.Others[i].Faults = v.Cause(), v.Faults
-	}
+	res.take(all)
 }
 
 // take keeps the first MaxViolations violations in full, and the others as marks.
 func (res *Result) take(found []narrative.Violation) {
 	n := min(len(found), MaxViolations)
-	res.Violations = found[:n]
+	res.Violations = slices.Clone(found[:n])
 	for _, v := range found[n:] {
 		m := Mark{Key: v.Key, At: v.At, Until: v.Until, Clients: v.Clients}
 		if len(v.Ops) > 0 {
 			m.Op = v.Ops[0]
+		}
+		if len(v.Events) > 0 {
+			m.Cause, m.Faults = v.Cause(), v.Faults
 		}
 		res.Others = append(res.Others, m)
 	}

@@ -45,8 +45,7 @@ func (r *run) continuity() *judgement {
 		return nil
 	}
 	var judged []time.Duration
-	var found []narrative.Violation
-	byGrant := map[int]revival{}
+	var found []proven
 	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
 			asked, ok := r.CalledAt(g.Index)
@@ -59,9 +58,8 @@ func (r *run) continuity() *judgement {
 			}
 			judged = append(judged, g.At)
 			if len(x.whole) < q {
-				byGrant[g.Index] = x
-				found = append(found, narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
-					Tokens: []string{l.Token}, Clients: []string{l.Process}})
+				found = append(found, proven{narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
+					Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainRevival(n, x) }})
 			}
 		}
 	}
@@ -71,13 +69,8 @@ func (r *run) continuity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(n *narrative.Narrative) { r.explainRevival(n, byGrant[n.Violation.Ops[1]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", narrative.Share(t.found, t.checked, "extensions"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s revived a key that had been gone", narrative.Count(t.checked, "extension", "extensions"))
-		},
+		violated: firstOf("extensions", "revived a key that had been gone"),
+		holds:    allOf("none of %s revived a key that had been gone", "extension", "extensions"),
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *run) deadlockFree() *judgement {
 		}
 	}
 	slices.Sort(keys)
-	var found []narrative.Violation
+	var found []proven
 	judged := 0
 	untried, cut, queued := "", "", ""
 	for _, k := range keys {
@@ -80,15 +80,12 @@ func (r *run) deadlockFree() *judgement {
 			}
 			slices.Sort(v.Ops)
 			v.Clients = slices.Compact(slices.Sorted(slices.Values(v.Clients)))
-			found = append(found, v)
+			found = append(found, proven{v, func(n *narrative.Narrative) { r.explainStuck(n, h, p.until, p.attempts) }})
 		}
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after all faults had ended", judged, len(keys), moreWork),
-		explain: func(n *narrative.Narrative) {
-			r.explainStuck(n, h, byKey[n.Violation.Key].until, byKey[n.Violation.Key].attempts)
-		},
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the end of all faults at %s: no one was granted %s for %s",
 				narrative.Share(t.found, t.checked, "keys"), narrative.At(h.Bound), narrative.At(h.At), first.Key, narrative.At(byKey[first.Key].until-h.At))

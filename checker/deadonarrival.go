@@ -28,9 +28,8 @@ func (r *run) deadArrivals() *judgement {
 	if len(r.Leases) == 0 {
 		return nil
 	}
-	var found []narrative.Violation
+	var found []proven
 	var granted []time.Duration
-	byGrant := map[int]*history.Lease{}
 	for _, l := range r.Leases {
 		g := l.Grants[0]
 		if !r.InWindow(g.At) {
@@ -40,19 +39,13 @@ func (r *run) deadArrivals() *judgement {
 		if g.At <= g.Until+max(arrivalSlack, r.Slack) {
 			continue
 		}
-		byGrant[g.Index] = l
-		found = append(found, narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+		found = append(found, proven{narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainDeadArrival(n, l) }})
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainDeadArrival(n, byGrant[n.Violation.Ops[0]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", narrative.Share(t.found, t.checked, "leases"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("%s when the acquire returned", narrative.Count(t.checked, "lease was valid", "leases were valid"))
-		},
+		violated: firstOf("leases", "were over when the acquire returned"),
+		holds:    allOf("%s when the acquire returned", "lease was valid", "leases were valid"),
 	}
 }
 

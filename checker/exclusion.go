@@ -25,15 +25,13 @@ func (r *run) mutualExclusion() *judgement {
 	second := r.second(r.History.Ops)
 	all := facts.HoldsOf(r.Leases, r.Lock)
 	overlaps := sweep(all, r.Lock)
-	found := make([]narrative.Violation, 0, len(overlaps))
-	byLater := map[int]overlap{}
+	var found []proven
 	swept := map[string]bool{}
 	for _, o := range overlaps {
 		if !r.InWindow(o.from()) {
 			continue
 		}
-		found = append(found, violation(o))
-		byLater[o.later.Ops[0]] = o
+		found = append(found, proven{violation(o), func(n *narrative.Narrative) { r.explainHolds(n, o) }})
 		swept[o.later.Key] = true
 	}
 	judged := 0
@@ -45,7 +43,6 @@ func (r *run) mutualExclusion() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
-		explain:  func(n *narrative.Narrative) { r.explainHolds(n, byLater[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
 		violated: func(t tally, first *narrative.Violation) string {
 			began := "began while another lease still held the lock"
 			if !r.Lock.Exclusive() {

@@ -52,8 +52,7 @@ var Extension = Property{
 // extension is not judged.
 func (r *run) extension() *judgement {
 	var granted []time.Duration
-	var found []narrative.Violation
-	byGrant := map[int]lateExtension{}
+	var found []proven
 	few := 0 // extensions granted without a quorum
 	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
@@ -71,11 +70,10 @@ func (r *run) extension() *judgement {
 				x.backing = &b
 				few++
 			}
-			byGrant[g.Index] = x
-			found = append(found, narrative.Violation{
+			found = append(found, proven{narrative.Violation{
 				Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
 				Tokens: []string{l.Token}, Clients: []string{l.Process},
-			})
+			}, func(n *narrative.Narrative) { r.explainExtension(n, x) }})
 		}
 	}
 	if len(granted) == 0 {
@@ -84,7 +82,6 @@ func (r *run) extension() *judgement {
 	return &judgement{
 		tally: tally{checked: len(granted), few: few}, violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(n *narrative.Narrative) { r.explainExtension(n, byGrant[n.Violation.Ops[1]]) },
 		violated: func(t tally, first *narrative.Violation) string {
 			why := "came when the lease was over"
 			if t.few > 0 {
@@ -92,9 +89,7 @@ func (r *run) extension() *judgement {
 			}
 			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "granted extensions"), why, narrative.At(first.At), first.Key)
 		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted while the lease was valid", narrative.Count(t.checked, "extension was", "extensions were"))
-		},
+		holds: allOf("%s granted while the lease was valid", "extension was", "extensions were"),
 	}
 }
 

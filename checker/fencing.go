@@ -38,28 +38,20 @@ func (r *run) fencingMonotone() *judgement {
 		return nil
 	}
 	pairs, judged, without := r.decreasing()
-	found := make([]narrative.Violation, 0, len(pairs))
-	byGrant := map[int]fencePair{}
+	var found []proven
 	for _, p := range pairs {
-		byGrant[p.later.Grants[0].Index] = p
-		found = append(found, narrative.Violation{
+		found = append(found, proven{narrative.Violation{
 			Key: p.later.Key, At: p.later.Acquired(), Until: p.later.Acquired(),
 			Ops:     []int{p.earlier.Grants[0].Index, p.later.Grants[0].Index},
 			Tokens:  []string{p.earlier.Token, p.later.Token},
 			Clients: []string{p.earlier.Process, p.later.Process},
-		})
+		}, func(n *narrative.Narrative) { r.explainFence(n, p) }})
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("contended acquisitions with a fencing token", r.ContendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
-		explain:  func(n *narrative.Narrative) { r.explainFence(n, byGrant[n.Violation.Ops[1]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
-				narrative.Share(t.found, t.checked, "leases"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", narrative.Count(t.checked, "lease", "leases"))
-		},
+		violated: firstOf("leases", "had a fencing token no higher than that of an earlier one"),
+		holds:    allOf("the fencing tokens of %s grew in the order in which they were granted", "lease", "leases"),
 	}
 	j.bare = without
 	j.notes = func(t tally) string {

@@ -114,24 +114,14 @@ func (r *run) keyLifetime() *judgement {
 	if told == 0 || ttl <= 0 {
 		return nil
 	}
-	var found []narrative.Violation
-	type proof struct {
-		snapshot   int
-		key, token string
-	}
-	byProof := map[proof]*stored{}
+	var found []proven
 	for _, id := range order {
 		s := over[id]
-		byProof[proof{s.ops[1], s.key, s.token}] = s
-		found = append(found, narrative.Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
+		found = append(found, proven{narrative.Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}}, func(n *narrative.Narrative) { r.explainOverlong(n, s) }})
 	}
 	return &judgement{
 		tally: tally{checked: tokens, snapshots: snapshots}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
-		explain: func(n *narrative.Narrative) {
-			s := byProof[proof{n.Violation.Ops[1], n.Violation.Key, n.Violation.Tokens[0]}]
-			r.explainOverlong(n, s)
-		},
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", narrative.Share(t.found, t.checked, "stored tokens"), narrative.At(ttl), first.Key)
 		},

@@ -109,7 +109,7 @@ func (l *Live) first(ops []history.Op) *narrative.Violation {
 				continue
 			}
 			v.Property, v.Level = p.Name, p.Level
-			first = &v
+			first = &v.Violation
 		}
 	}
 	return first

@@ -85,23 +85,15 @@ func (r *run) noLostUpdate() *judgement {
 	if judged+refused == 0 {
 		return nil
 	}
-	found := make([]narrative.Violation, 0, len(lost))
-	byWrite := map[int]lostUpdate{}
+	var found []proven
 	for _, u := range lost {
-		byWrite[u.write.Index] = u
-		found = append(found, r.violation(u))
+		found = append(found, proven{r.violation(u), func(n *narrative.Narrative) { r.explainLostUpdate(n, u) }})
 	}
 	return &judgement{
 		tally: tally{checked: judged, refused: refused}, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
-		explain:  func(n *narrative.Narrative) { r.explainLostUpdate(n, byWrite[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
-				narrative.Share(t.found, t.checked, "updates"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of the %s was computed from a value that another had replaced", narrative.Count(t.checked, "update", "updates"))
-		},
+		violated: firstOf("updates", "were computed from a value that another had replaced"),
+		holds:    allOf("none of the %s was computed from a value that another had replaced", "update", "updates"),
 		notes: func(t tally) string {
 			return fmt.Sprintf("; the comparison refused %s", narrative.Count(t.refused, "write", "writes"))
 		},

@@ -48,8 +48,7 @@ func (r *run) minValidity() *judgement {
 		return nil
 	}
 	var judged []time.Duration
-	byGrant := map[int]short{}
-	var found []narrative.Violation
+	var found []proven
 	for _, l := range r.Leases {
 		if !r.VoteIndex().Voted(l) {
 			continue
@@ -65,8 +64,7 @@ func (r *run) minValidity() *judgement {
 			}
 			judged = append(judged, g.At)
 			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
-				byGrant[g.Index] = s
-				found = append(found, narrative.Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+				found = append(found, proven{narrative.Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainShort(n, s, q) }})
 				break // later grants rest on this one
 			}
 		}
@@ -77,13 +75,8 @@ func (r *run) minValidity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("grants with recorded votes", judged, moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainShort(n, byGrant[n.Violation.Ops[0]], q) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", narrative.Share(t.found, t.checked, "grants"), q, narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", narrative.Count(t.checked, "grant", "grants"))
-		},
+		violated: firstOf("grants", fmt.Sprintf("were valid while fewer than %d masters stored the token", q)),
+		holds:    allOf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", "grant", "grants"),
 	}
 }
 

@@ -43,8 +43,7 @@ func (r *run) notified() *judgement {
 	lost := r.lostBy()
 	still := 0
 	var judged []time.Duration
-	var found []narrative.Violation
-	byOp := map[int]unaware{}
+	var found []proven
 	for i := range r.History.Ops {
 		op := &r.History.Ops[i]
 		if op.Value == nil || op.Value.Token == "" || !r.InWindow(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
@@ -72,12 +71,11 @@ func (r *run) notified() *judgement {
 				continue
 			}
 		}
-		byOp[op.Index] = u
 		v := narrative.Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
 		if u.lost != nil {
 			v.Ops = []int{u.lost.Index, op.Index}
 		}
-		found = append(found, v)
+		found = append(found, proven{v, func(n *narrative.Narrative) { r.explainUnaware(n, u) }})
 	}
 	if len(judged) == 0 {
 		return nil
@@ -85,14 +83,8 @@ func (r *run) notified() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("critical sections and writes", judged, moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainUnaware(n, byOp[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
-				narrative.Share(t.found, t.checked, "sections and writes"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("of %s none was begun under a lease that was over", narrative.Count(t.checked, "section or write", "sections and writes"))
-		},
+		violated: firstOf("sections and writes", "were begun by a client whose lease was over, and which had not stood still"),
+		holds:    allOf("of %s none was begun under a lease that was over", "section or write", "sections and writes"),
 	}
 	j.still = still
 	j.notes = func(t tally) string {

@@ -85,29 +85,18 @@ func (r *run) orphans(ghosts bool) *judgement {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b orphan) int { return cmp.Compare(a.snapshot.Index, b.snapshot.Index) })
-	type proof struct {
-		snapshot int
-		token    string
-	}
-	bySnapshot := map[proof]orphan{}
-	found := make([]narrative.Violation, 0, len(all))
+	var found []proven
 	for _, o := range all {
-		bySnapshot[proof{o.snapshot.Index, o.commandLog.Party.Token}] = o
-		found = append(found, narrative.Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, facts.SnapshotBegan(o.snapshot)),
-			Ops: []int{o.commandLog.Sets.At(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.Party.Token}, Clients: []string{o.commandLog.Party.Client}})
+		found = append(found, proven{narrative.Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, facts.SnapshotBegan(o.snapshot)),
+			Ops: []int{o.commandLog.Sets.At(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.Party.Token}, Clients: []string{o.commandLog.Party.Client}}, func(n *narrative.Narrative) { r.explainOrphan(n, o) }})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
-		explain: func(n *narrative.Narrative) {
-			r.explainOrphan(n, bySnapshot[proof{n.Violation.Ops[1], n.Violation.Tokens[0]}])
-		},
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", narrative.Share(t.found, t.checked, "keys"), narrative.At(first.At), first.Key)
 		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s remained on a master", narrative.Count(t.checked, "released key", "released keys"))
-		},
+		holds: allOf("none of %s remained on a master", "released key", "released keys"),
 	}
 }
 

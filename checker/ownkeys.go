@@ -87,29 +87,22 @@ func (r *run) ownKeys() *judgement {
 	if len(judged) == 0 && len(all) == 0 {
 		return nil
 	}
-	byVote := map[int]ownershipBreach{}
-	found := make([]narrative.Violation, 0, len(all))
+	var found []proven
 	for _, s := range all {
-		byVote[s.vote.Index] = s
 		v := narrative.Violation{Key: s.vote.Key, At: s.vote.At, Until: s.vote.At, Ops: []int{s.vote.Index}, Tokens: []string{s.by.Token}, Clients: []string{s.by.Client}}
 		if s.victim != nil {
 			v.Ops = []int{s.victim.Index, s.vote.Index}
 			v.Tokens, v.Clients = []string{s.victim.Token, s.by.Token}, []string{s.victim.Client, s.by.Client}
 		}
-		found = append(found, v)
+		found = append(found, proven{v, func(n *narrative.Narrative) { r.explainOwnershipBreach(n, s) }})
 	}
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need(what, judged, moreWork),
-		explain: func(n *narrative.Narrative) {
-			r.explainOwnershipBreach(n, byVote[n.Violation.Ops[len(n.Violation.Ops)-1]])
-		},
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", narrative.Count(t.found, "time", "times"), narrative.At(first.At), first.Key)
 		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s hit another's key, and no key was lost to one", narrative.Count(t.checked, "release or extension", "releases and extensions"))
-		},
+		holds: allOf("none of %s hit another's key, and no key was lost to one", "release or extension", "releases and extensions"),
 	}
 	if r.History.Header.Duplicates {
 		j.holds = func(t tally) string {

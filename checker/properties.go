@@ -47,7 +47,7 @@ const (
 
 // rules are the functions of a property.
 type rules struct {
-	judge  func(*run) *judgement                    // returns nil if the run did not exercise the property
+	judge  func(*run) *judgement                        // returns nil if the run did not exercise the property
 	claim  func(*history.History) []narrative.Violation // finds the violations of a property that only claims judge, which has no judge
 	failed string                                       // says how many violations claim found
 	gaps   []gap                                        // why a run did not exercise it; the first that is true counts

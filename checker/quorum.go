@@ -27,8 +27,7 @@ func (r *run) quorumOfYes() *judgement {
 		return nil
 	}
 	var judged []time.Duration
-	var found []narrative.Violation
-	byGrant := map[int]facts.Backing{}
+	var found []proven
 	for _, l := range r.Leases {
 		b, known := r.BackingOf(l, 0)
 		if !known || !r.InWindow(b.Grant.At) {
@@ -39,8 +38,7 @@ func (r *run) quorumOfYes() *judgement {
 		if b.Enough() {
 			continue
 		}
-		byGrant[g.Index] = b
-		found = append(found, narrative.Violation{Key: l.Key, At: g.At, Until: max(g.At, g.Until), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+		found = append(found, proven{narrative.Violation{Key: l.Key, At: g.At, Until: max(g.At, g.Until), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainUnbacked(n, b) }})
 	}
 	if len(judged) == 0 {
 		return nil
@@ -48,10 +46,7 @@ func (r *run) quorumOfYes() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainUnbacked(n, byGrant[n.Violation.Ops[0]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", narrative.Share(t.found, t.checked, "leases"), q, narrative.At(first.At), first.Key)
-		},
+		violated: firstOf("leases", fmt.Sprintf("were granted without the yes of %d masters", q)),
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s on the yes of at least %d masters", narrative.Count(t.checked, "lease rested", "leases rested"), q)
 		},

@@ -104,23 +104,16 @@ func (r *run) quorumGranted() *judgement {
 	if len(judged) == 0 {
 		return nil
 	}
-	found := make([]narrative.Violation, 0, len(all))
-	byVote := map[int]ungranted{}
+	var found []proven
 	for _, x := range all {
 		proof := x.yes[q-1]
-		byVote[proof.Index] = x
-		found = append(found, narrative.Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.Ended), Ops: append(slices.Clone(x.ending.Ops), proof.Index), Tokens: []string{x.who.Token}, Clients: []string{x.who.Client}})
+		found = append(found, proven{narrative.Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.Ended), Ops: append(slices.Clone(x.ending.Ops), proof.Index), Tokens: []string{x.who.Token}, Clients: []string{x.who.Client}}, func(n *narrative.Narrative) { r.explainUngranted(n, x) }})
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,
 		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainUngranted(n, byVote[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", narrative.Share(t.found, t.checked, "attempts"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("%s that a quorum voted for in time, and all were granted", narrative.Count(t.checked, "attempt", "attempts"))
-		},
+		violated: firstOf("attempts", "that a quorum voted for in time were not granted"),
+		holds:    allOf("%s that a quorum voted for in time, and all were granted", "attempt", "attempts"),
 	}
 }
 

@@ -26,7 +26,7 @@ func (r *run) returns() *judgement {
 // violation. did says what such a call did, otherwise what all calls did if there is none.
 func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 	var calls []time.Duration
-	var found []narrative.Violation
+	var found []proven
 	for i := range r.History.Ops {
 		op := &r.History.Ops[i]
 		if !r.InWindow(op.Time) {
@@ -40,7 +40,7 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 			if op.Value != nil && op.Value.Token != "" {
 				v.Tokens = []string{op.Value.Token}
 			}
-			found = append(found, v)
+			found = append(found, proven{v, func(n *narrative.Narrative) { r.explainCall(n, op) }})
 		}
 	}
 	if len(calls)+len(found) == 0 {
@@ -49,7 +49,6 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 	return &judgement{
 		tally: tally{checked: len(calls)}, violations: found,
 		evidence: r.need("calls of the lock", calls, moreWork),
-		explain:  func(n *narrative.Narrative) { r.explainCall(n, r.History.Op(n.Violation.Ops[0])) },
 		violated: func(t tally, first *narrative.Violation) string {
 			on := ""
 			if first.Key != "" { // else it was no call for a key: the lock was made, or closed
@@ -57,7 +56,7 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 			}
 			return fmt.Sprintf("%s %s: the first at %s%s", narrative.Share(t.found, t.checked, "calls"), did, narrative.At(first.At), on)
 		},
-		holds: func(t tally) string { return fmt.Sprintf(otherwise, narrative.Count(t.checked, "call", "calls")) },
+		holds: allOf(otherwise, "call", "calls"),
 	}
 }
 

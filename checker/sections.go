@@ -58,19 +58,16 @@ func (r *run) beliefsIn(all []facts.Hold) *judgement {
 	for i, to := range before {
 		all[i].To = to
 	}
-	found := make([]narrative.Violation, 0, len(overlaps))
-	byEnter := map[int]overlap{}
+	var found []proven
 	for _, o := range overlaps {
 		if !r.InWindow(o.from()) {
 			continue
 		}
-		found = append(found, violation(o))
-		byEnter[o.later.Ops[0]] = o
+		found = append(found, proven{violation(o), func(n *narrative.Narrative) { r.explainSections(n, o) }})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("critical sections that were contended", contended, moreContention),
-		explain:  func(n *narrative.Narrative) { r.explainSections(n, byEnter[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
 		violated: func(t tally, first *narrative.Violation) string {
 			began := "began while another client was still in one"
 			if !r.Lock.Exclusive() {

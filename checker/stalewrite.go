@@ -28,25 +28,19 @@ func (r *run) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 	if w.Judged+w.Refused == 0 {
 		return nil
 	}
-	found := make([]narrative.Violation, 0, len(w.Stale))
-	byWrite := map[int]facts.StaleWrite{}
+	var found []proven
 	for _, s := range w.Stale {
-		byWrite[s.Write.Index] = s
-		found = append(found, narrative.Violation{
+		found = append(found, proven{narrative.Violation{
 			Key: s.Write.Key, At: s.Write.Time, Until: s.Write.Time,
 			Ops:     []int{s.Earlier.Grants[0].Index, s.Later.Grants[0].Index, s.After.Index, s.Write.Index},
 			Tokens:  []string{s.Earlier.Token, s.Later.Token},
 			Clients: []string{s.Earlier.Process, s.Later.Process},
-		})
+		}, func(n *narrative.Narrative) { r.explainStaleWrite(n, s) }})
 	}
 	return &judgement{
 		tally: tally{checked: w.Judged, refused: w.Refused, uncertain: w.Uncertain}, violations: found,
 		evidence: r.need("applied writes of contended leases", w.Contended, moreContention),
-		explain:  func(n *narrative.Narrative) { r.explainStaleWrite(n, byWrite[n.Violation.Ops[len(n.Violation.Ops)-1]]) },
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
-				narrative.Share(t.found, t.checked, "applied writes"), narrative.At(first.At), first.Key)
-		},
+		violated: firstOf("applied writes", "came after a write of a later lease"),
 		notes: func(t tally) string {
 			notes := ""
 			if fenced {
@@ -57,9 +51,7 @@ func (r *run) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 			}
 			return notes
 		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of the %s came after a write of a later lease", narrative.Count(t.checked, "applied write", "applied writes"))
-		},
+		holds: allOf("none of the %s came after a write of a later lease", "applied write", "applied writes"),
 	}
 }
 

@@ -29,8 +29,7 @@ func (r *run) uniqueTokens() *judgement {
 	type name struct{ key, token string }
 	first := map[name]*history.Lease{}
 	var granted []time.Duration
-	var found []narrative.Violation
-	byGrant := map[int][2]*history.Lease{}
+	var found []proven
 	for _, l := range r.Leases {
 		if r.InWindow(l.Acquired()) {
 			granted = append(granted, l.Acquired())
@@ -43,23 +42,14 @@ func (r *run) uniqueTokens() *judgement {
 		if !r.InWindow(l.Acquired()) {
 			continue
 		}
-		byGrant[l.Grants[0].Index] = [2]*history.Lease{before, l}
-		found = append(found, narrative.Violation{Key: l.Key, At: l.Acquired(), Until: l.Acquired(), Ops: []int{before.Grants[0].Index, l.Grants[0].Index},
-			Tokens: []string{l.Token}, Clients: []string{before.Process, l.Process}})
+		found = append(found, proven{narrative.Violation{Key: l.Key, At: l.Acquired(), Until: l.Acquired(), Ops: []int{before.Grants[0].Index, l.Grants[0].Index},
+			Tokens: []string{l.Token}, Clients: []string{before.Process, l.Process}}, func(n *narrative.Narrative) { r.explainReuse(n, before, l) }})
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
-		explain: func(n *narrative.Narrative) {
-			pair := byGrant[n.Violation.Ops[1]]
-			r.explainReuse(n, pair[0], pair[1])
-		},
-		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", narrative.Share(t.found, t.checked, "acquisitions"), narrative.At(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("the tokens of %s were all different", narrative.Count(t.checked, "acquisition", "acquisitions"))
-		},
+		violated: firstOf("acquisitions", "carried a token that an earlier one had carried"),
+		holds:    allOf("the tokens of %s were all different", "acquisition", "acquisitions"),
 	}
 }
 

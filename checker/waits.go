@@ -44,12 +44,7 @@ func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(fact
 		return nil
 	}
 	longest := time.Duration(0)
-	type proof struct {
-		key string
-		at  time.Duration
-	}
-	byProof := map[proof]facts.Wait{}
-	var found []narrative.Violation
+	var found []proven
 	for _, d := range waits {
 		d.To = min(d.To, r.Window.To-1) // the wait may go on beyond the judged window
 		if d.To <= d.From || !r.InWindow(d.To) || r.StalledShare(d.From, d.To) > MaxStall {
@@ -66,8 +61,7 @@ func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(fact
 		}
 		slices.Sort(v.Ops)
 		v.Clients = facts.Distinct(v.Clients)
-		byProof[proof{d.Key, d.From}] = d
-		found = append(found, v)
+		found = append(found, proven{v, func(n *narrative.Narrative) { r.explainWait(n, d, during, tell) }})
 	}
 	judged = max(judged, len(found))
 	if judged == 0 {
@@ -76,9 +70,6 @@ func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(fact
 	return &judgement{
 		tally: tally{checked: judged, longest: longest}, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
-		explain: func(n *narrative.Narrative) {
-			r.explainWait(n, byProof[proof{n.Violation.Key, n.Violation.At}], during, tell)
-		},
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
 				narrative.At(bound), during, narrative.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)

@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockpick/checker/narrative"
-
 	"lockpick/history"
 )
 

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // revival is an extension granted by masters that had not stored the token without a break since

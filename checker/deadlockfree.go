@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 )
 
 var DeadlockFree = Property{

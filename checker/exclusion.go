@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 )
 
 var MutualExclusion = Property{

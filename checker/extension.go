@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // lateExtension is an extension that was granted after the end of the lease, after its release, or

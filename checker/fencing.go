@@ -5,12 +5,10 @@ import (
 	"slices"
 	"sort"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // fencePair is two leases in the order of their grants. The later one does not have the higher

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/checker/facts"
-
 	"pgregory.net/rapid"
 
+	"lockpick/checker/facts"
 	"lockpick/history"
 )
 

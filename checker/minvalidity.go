@@ -6,12 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // short is a grant that promises validity for longer than a quorum of masters stores the token.

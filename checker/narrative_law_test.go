@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockpick/checker/narrative"
-
 	"lockpick/history"
 )
 

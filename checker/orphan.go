@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 

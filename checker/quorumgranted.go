@@ -6,12 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // ungranted is an attempt that was not granted although a quorum voted for it.

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 )
 
 var BeliefExclusion = Property{

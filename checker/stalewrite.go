@@ -3,10 +3,8 @@ package checker
 import (
 	"fmt"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockpick/checker/narrative"
-
 	"lockpick/history"
 )
 

@@ -5,12 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/checker/narrative"
-
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Patience returns how long it may take until some client is granted a free lock: the rest of an

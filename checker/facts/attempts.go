@@ -1,119 +1,81 @@
 package facts
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"lockpick/history"
 )
 
-// Acquire is one acquire, from its call to its outcome.
-type Acquire struct {
-	Key, Client string
-	weight      int64 // how much of the lock's capacity it asks for
-	Invoked     time.Duration
-	Ended       time.Duration // if it never returned: when its client crashed or called acquire again, or the history ended
-	OK, Open    bool
-	Dropped     bool // its client crashed or called acquire again before it returned
-	Err         string
-	Ops         []int
+// Attempt is one attempt of an acquire: the SETs that one client sent with one token, at
+// most one to each master. A second SET to a master begins another attempt.
+type Attempt struct {
+	Began time.Duration
+	Votes Votes
+	Next  time.Duration // when its client sent the first SET of its next attempt; 0: it made none
 }
 
-// Acquires returns the acquires of a history in the order of their calls.
-func (r *Run) Acquires() []Acquire { return r.acquires.get(r.findAcquires) }
-
-func (r *Run) findAcquires() []Acquire {
-	var all []Acquire
-	byCall := map[int]int{}    // position in all by the line of the call
-	open := map[string][]int{} // by client: the positions of its acquires that have not returned
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
-		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
-			for _, at := range open[op.Process] { // these calls never returned
-				if all[at].Open {
-					all[at].Ended, all[at].Dropped = op.Time, true
-				}
+// Attempts returns all attempts in the order of their first votes.
+func (r *Run) Attempts() []*Attempt {
+	h := r.History
+	type asker struct{ client, key int32 }
+	type kind struct {
+		set    bool
+		asker  int32
+		client int32
+	}
+	kinds := make([]kind, len(h.Kinds()))
+	clients, keys, askers := map[string]int32{}, map[string]int32{}, map[asker]int32{}
+	for i := range h.Kinds() {
+		k := &h.Kinds()[i]
+		client := numberOf(clients, k.Client)
+		kinds[i] = kind{k.Command == history.CommandSet, numberOf(askers, asker{client, numberOf(keys, k.Key)}), client}
+	}
+	var sets []int32
+	for i := range h.Len() {
+		if id := h.InOrder(i); kinds[h.KindNumber(id)].set {
+			sets = append(sets, id)
+		}
+	}
+	slices.SortStableFunc(sets, func(a, b int32) int { return cmp.Compare(h.Sent(a), h.Sent(b)) })
+	var all []*Attempt
+	open := map[[2]int32]*Attempt{} // by client, key and token
+	before := make([]*Attempt, len(clients))
+	for _, id := range sets {
+		k := &kinds[h.KindNumber(id)]
+		of := [2]int32{k.asker, h.TokenNumber(id)}
+		a := open[of]
+		if a == nil || a.asked(h.Kind(id).Master) {
+			a = &Attempt{Began: h.Sent(id), Votes: Votes{h, make([]int32, 0, r.History.Header.Masters)}}
+			open[of] = a
+			all = append(all, a)
+			if earlier := before[k.client]; earlier != nil {
+				earlier.Next = a.Began
 			}
-			delete(open, op.Process)
+			before[k.client] = a
 		}
-		if op.F != history.FAcquire {
-			continue
-		}
-		if op.Type == history.Invoke {
-			byCall[op.Index] = len(all)
-			open[op.Process] = append(open[op.Process], len(all))
-			all = append(all, Acquire{Key: op.Key, Client: op.Process, weight: r.Lock.Weight(op.Asks()), Invoked: op.Time, Ended: r.End, Open: true, Ops: []int{op.Index}})
-			continue
-		}
-		call, known := r.CallOf(op.Index)
-		if at, ok := byCall[call]; known && ok {
-			a := &all[at]
-			a.Ended, a.Open, a.Dropped, a.OK, a.Err = op.Time, false, false, op.Type == history.OK, op.Error
-			a.Ops = append(a.Ops, op.Index)
-			delete(byCall, call)
-		}
+		a.Votes.IDs = append(a.Votes.IDs, id)
 	}
 	return all
 }
 
-// keyAcquires holds the acquires of one key, in the order of their calls.
-type keyAcquires struct {
-	all  []int32 // positions in attempts
-	when intervals
-}
-
-// AcquiresWithin returns the acquires of a key that were pending between two times, in the order
-// of their calls.
-func (r *Run) AcquiresWithin(key string, from, to time.Duration) []Acquire {
-	all := r.Acquires()
-	k := r.acquiresOn.get(func() map[string]*keyAcquires {
-		byKey := map[string]*keyAcquires{}
-		for i, a := range all {
-			k := byKey[a.Key]
-			if k == nil {
-				k = &keyAcquires{}
-				byKey[a.Key] = k
-			}
-			k.all = append(k.all, int32(i))
-			k.when.spans = append(k.when.spans, history.Span{From: a.Invoked, To: a.Ended})
+// asked reports whether an attempt sent a SET to a master.
+func (a *Attempt) asked(master string) bool {
+	for i := range a.Votes.IDs {
+		if a.Votes.Kind(i).Master == master {
+			return true
 		}
-		for _, k := range byKey {
-			k.when = intervalsOf(k.when.spans)
-		}
-		return byKey
-	})[key]
-	if k == nil {
-		return nil
 	}
-	var found []Acquire
-	k.when.each(from, to, func(i int) bool {
-		if a := all[k.all[i]]; a.Invoked < to && a.Ended > from {
-			found = append(found, a)
-		}
-		return true
-	})
-	slices.Reverse(found)
-	return found
+	return false
 }
 
-// Cancelled reports whether an acquire ended for a reason outside the lock: the user interrupted
-// the harness before the acquire ended, or its client crashed.
-func (r *Run) Cancelled(a Acquire) bool { return a.Dropped || !a.OK && a.Ended >= r.Interrupted.At }
-
-// RefusedByAll reports whether masters said no to all recorded SETs of an acquire, and there were some.
-func (r *Run) RefusedByAll(a Acquire) bool {
-	voted := false
-	for v := range r.VoteIndex().Between(a.Invoked, a.Ended+r.Slack+r.History.LongestTook()) {
-		if v.Client != a.Client || v.Key != a.Key || v.Command != history.CommandSet || Sent(v) < a.Invoked || Sent(v) > a.Ended+r.Slack {
-			continue
-		}
-		if !v.Refused() {
-			return false
-		}
-		voted = true
+// numberOf numbers names in the order of their first use.
+func numberOf[K comparable](numbers map[K]int32, name K) int32 {
+	n, known := numbers[name]
+	if !known {
+		n = int32(len(numbers))
+		numbers[name] = n
 	}
-	return voted && !a.Dropped
+	return n
 }
-
-// askingGap is the longest pause between two acquires of a client that counts as waiting throughout.
-const askingGap = 250 * time.Millisecond

@@ -35,6 +35,7 @@ type route struct {
 	client string
 }
 
+// LogID identifies a command log.
 type LogID struct {
 	Place
 	Party Party

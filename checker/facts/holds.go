@@ -9,27 +9,28 @@ import (
 )
 
 // Hold is a time in which a client relies on a lock: a hold (L2) or a
-// critical section (L3). It is half-open, [from, to), so a stretch that begins at
+// critical section (L3). It is half-open, [from, to), so a hold that begins at
 // the instant at which another ends does not overlap it.
 type Hold struct {
 	Key, Client, Token string
 	From, To           time.Duration
 	Ops                []int          // the operations that begin it and say how long it lasts
 	Lease              *history.Lease // the lease of the hold or section; nil if unknown
-	LastLease          *history.Lease // of stretches that count as one: the lease of the one that ends last, if that is not lease
+	LastLease          *history.Lease // of holds that count as one: the lease of the one that ends last, if that is not lease
 	Weight             int64
 	Unfinished         bool // a section that was never left
 	crashed            bool // its client crashed in it
 }
 
+// Empty reports whether it contains no time.
 func (s *Hold) Empty() bool { return s.To <= s.From }
 
-// Compare compares stretches by when they begin.
+// Compare compares holds by when they begin.
 func (s *Hold) Compare(b *Hold) int {
 	return cmp.Or(cmp.Compare(s.From, b.From), cmp.Compare(s.Ops[0], b.Ops[0]))
 }
 
-// HoldsOf returns the stretches in which each lease's client may rely on it. Two
+// HoldsOf returns the holds in which each lease's client may rely on it. Two
 // acquisitions are two leases even if a weak lock gives them the same token.
 func HoldsOf(leases []*history.Lease, by Lock) []Hold {
 	all := make([]Hold, 0, len(leases))

@@ -69,6 +69,7 @@ func (r *Run) mastersUsed() []string {
 // uses reports whether the lock uses a master.
 func (r *Run) uses(master string) bool { return slices.Contains(r.mastersUsed(), master) }
 
+// ReachOf returns when a client could not reach all masters.
 func (r *Run) ReachOf(client string) Reach {
 	return r.reached.get(client, r.findReach)
 }

@@ -105,6 +105,7 @@ func (a *Request) SentTo(master string) bool {
 	return slices.ContainsFunc(a.Votes, func(v history.Vote) bool { return v.Master == master })
 }
 
+// Masters returns the masters that it was sent to.
 func (a *Request) Masters() []string { return MastersOf(a.Votes) }
 
 // GrantingRequests returns the requests by which a lease was granted: one for all masters or one for

@@ -10,13 +10,13 @@ import (
 	"lockpick/history"
 )
 
-// Run is a history with the derived data that several properties need.
+// Run is a history with what follows from it about the run that it records. It is used by one goroutine.
 type Run struct {
 	History     *history.Packed
 	Lock        Lock            // which holds and sections may overlap
-	Unfiltered  *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all
+	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
 	Leases      []*history.Lease
-	leaseByLine []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
+	leaseByLine []int32 // by position in History.Ops: the index in Leases of the lease that the line is about, or -1
 	Faults      []*history.Fault
 	Pauses      map[string][]Pause
 	End         time.Duration // time of the last operation
@@ -25,7 +25,7 @@ type Run struct {
 	Window      history.Span  // only events in it are judged; the rest is context
 	Slack       time.Duration // how late an event may have been recorded
 
-	// What the methods with these names compute.
+	// What methods compute when somebody first asks.
 	faulty        lazy[[]history.Span]
 	contended     lazy[map[*history.Lease]bool]
 	voteIndex     lazy[*VoteIndex]
@@ -52,6 +52,7 @@ type Run struct {
 	linesOf       lazy[map[string][]int32]
 }
 
+// New returns the facts about a history, all of which are judged: see Window.
 func New(h *history.Packed) *Run {
 	r := &Run{History: h, Lock: LockOf(&h.Header), Faults: history.Faults(h.Ops), Pauses: pauses(h.Ops),
 		Window: history.Span{From: -1 << 62, To: 1 << 62}, Interrupted: interrupted(h.Ops), Slack: slackOf(h)}
@@ -69,7 +70,7 @@ func (r *Run) InWindow(t time.Duration) bool { return r.Window.From <= t && t < 
 // ReachesEnd reports whether the judged window reaches to the end of the history.
 func (r *Run) ReachesEnd() bool { return r.End < r.Window.To }
 
-// LeaseAt returns the lease that the line at a position of h.Ops is about, or nil.
+// LeaseAt returns the lease that the line at a position of History.Ops is about, or nil.
 func (r *Run) LeaseAt(position int) *history.Lease {
 	if n := r.leaseByLine[position]; n >= 0 {
 		return r.Leases[n]
@@ -83,7 +84,7 @@ func ExpiredOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
 }
 
-// LinesOf returns the positions in h.Ops of a process's lines.
+// LinesOf returns the positions in History.Ops of a process's lines.
 func (r *Run) LinesOf(process string) []int32 {
 	return r.linesOf.get(func() map[string][]int32 {
 		lines := map[string][]int32{}

@@ -16,6 +16,7 @@ type Votes struct {
 	IDs     []int32
 }
 
+// Len, At and Kind return how many votes there are, one of them, and what one has in common with its like.
 func (vs Votes) Len() int { return len(vs.IDs) }
 
 func (vs Votes) At(i int) history.Vote { return vs.History.Vote(vs.IDs[i]) }
@@ -118,7 +119,7 @@ type State struct {
 	Keys   map[string]string // token by key that it stored; nil if that was not recorded
 }
 
-// VoteIndex returns the evidence.
+// VoteIndex returns the votes by token, and the states by master.
 func (r *Run) VoteIndex() *VoteIndex { return r.voteIndex.get(r.findVoteIndex) }
 
 func (r *Run) findVoteIndex() *VoteIndex {

@@ -102,6 +102,7 @@ type StoredWrite struct {
 	Stale   bool  // it was applied after a write of a later lease
 }
 
+// Late reports whether the storage refused it, or should have.
 func (w StoredWrite) Late() bool { return w.Stale || w.Op.Type == history.Fail }
 
 // StoredUnder returns what the storage did with the writes under a lease, in order: the writes that the storage

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"lockpick/checker/facts"
-
 	"lockpick/history/fault"
 )
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockpick/checker/facts"
-
 	"lockpick/history"
 )
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // join merges consecutive answers to one request into one event, likewise masters that were up

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Loss is the reason why a master that had voted for one lease could vote for another.

@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Lease adds a lease as its client knew it: the votes, the grant, and the last extension up to a

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockpick/checker/facts"
-
 	"lockpick/history"
 	"lockpick/history/fault"
 )

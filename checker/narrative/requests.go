@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Request adds a request and the answers to it. detail keeps them out of the violation's reason.

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"lockpick/checker/facts"
-	"lockpick/history/fault"
-
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 const (

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"lockpick/checker/facts"
-
 	"lockpick/history"
 )
 

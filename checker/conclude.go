@@ -118,32 +118,30 @@ func (j *judgement) note() string {
 // violate stores violations, which are in order of time, in a result and explains them.
 func (r *run) violate(res *Result, found []proven) {
 	res.Verdict, res.Key = Violated, found[0].Key
-	all := make([]narrative.Violation, 0, len(found))
-	for i, p := range found {
-		v := p.Violation
-		v.Property, v.Level = res.Name, res.Level
+	for i := range found {
+		p := &found[i]
+		p.Property, p.Level = res.Name, res.Level
 		if i < MaxViolations+MaxCaused {
-			p.explain(narrative.New(r.Run, &v, res.scope()))
+			p.explain(narrative.New(r.Run, &p.Violation, res.scope()))
 		}
-		all = append(all, v)
+		res.take(&p.Violation)
 	}
-	res.take(all)
 }
 
-// take keeps the first MaxViolations violations in full, and the others as marks.
-func (res *Result) take(found []narrative.Violation) {
-	n := min(len(found), MaxViolations)
-	res.Violations = slices.Clone(found[:n])
-	for _, v := range found[n:] {
-		m := Mark{Key: v.Key, At: v.At, Until: v.Until, Clients: v.Clients}
-		if len(v.Ops) > 0 {
-			m.Op = v.Ops[0]
-		}
-		if len(v.Events) > 0 {
-			m.Cause, m.Faults = v.Cause(), v.Faults
-		}
-		res.Others = append(res.Others, m)
+// take adds the next violation, in order of time: the first MaxViolations in full, and the others as marks.
+func (res *Result) take(v *narrative.Violation) {
+	if len(res.Violations) < MaxViolations {
+		res.Violations = append(res.Violations, *v)
+		return
 	}
+	m := Mark{Key: v.Key, At: v.At, Until: v.Until, Clients: v.Clients}
+	if len(v.Ops) > 0 {
+		m.Op = v.Ops[0]
+	}
+	if len(v.Events) > 0 {
+		m.Cause, m.Faults = v.Cause(), v.Faults
+	}
+	res.Others = append(res.Others, m)
 }
 
 // unproven returns why the run cannot prove that a property holds, whatever evidence it has, or "".

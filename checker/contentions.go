@@ -48,7 +48,9 @@ func (p Property) JudgeClaim(h *history.History) Result {
 	}
 	if len(found) > 0 {
 		r.Verdict, r.Short, r.Key = Violated, nil, found[0].Key
-		r.take(found)
+		for i := range found {
+			r.take(&found[i])
+		}
 		r.Why = fmt.Sprintf(p.rules.failed, len(found)) + fmt.Sprintf(": the first at %.3fs on %s", found[0].At.Seconds(), found[0].Key)
 	}
 	return r

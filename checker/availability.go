@@ -9,13 +9,8 @@ import (
 )
 
 var Availability = Property{
-	Name: "availability", Level: "AV",
-	Says:  "once faults have healed, every acquire succeeds within a bound",
-	Leads: true,
-	rules: &rules{
-		judge: (*run).availability,
-		gaps:  []gap{notHealed},
-	},
+	Name: "availability", Level: "AV", Says: "once faults have healed, every acquire succeeds within a bound", Leads: true,
+	rules: &rules{judge: (*run).availability, gaps: []gap{notHealed}},
 }
 
 // availability judges AV: each acquire that was called after the faults had

@@ -10,13 +10,8 @@ import (
 )
 
 var DeadlockFree = Property{
-	Name: "deadlock-freedom", Level: "DF",
-	Says:  "once faults have healed, every key can be acquired again",
-	Leads: true,
-	rules: &rules{
-		judge: (*run).deadlockFree,
-		gaps:  []gap{notHealed},
-	},
+	Name: "deadlock-freedom", Level: "DF", Says: "once faults have healed, every key can be acquired again", Leads: true,
+	rules: &rules{judge: (*run).deadlockFree, gaps: []gap{notHealed}},
 }
 
 // deadlockFree judges DF: each key of the history is granted within the bound

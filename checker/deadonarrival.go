@@ -13,9 +13,7 @@ import (
 const arrivalSlack = 10 * time.Millisecond
 
 var DeadOnArrival = Property{
-	Name: "dead-on-arrival", Level: "L2",
-	Says:   "no acquire returns a lease that is over",
-	Title:  "no expired lease from acquire",
+	Name: "dead-on-arrival", Level: "L2", Says: "no acquire returns a lease that is over", Title: "no expired lease from acquire",
 	Leases: true, OnlyNamed: true, ToleratesStalls: true,
 	rules: &rules{judge: (*run).deadArrivals},
 }

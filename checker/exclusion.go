@@ -10,8 +10,7 @@ import (
 )
 
 var MutualExclusion = Property{
-	Name: "mutual-exclusion", Level: "L2",
-	Says:  "holds of different tokens on one key are disjoint",
+	Name: "mutual-exclusion", Level: "L2", Says: "holds of different tokens on one key are disjoint",
 	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Main: true,
 	rules: &rules{judge: (*run).mutualExclusion},
 }

@@ -18,15 +18,9 @@ type fencePair struct {
 }
 
 var FencingMonotone = Property{
-	Name: "fencing-monotone", Level: "FM",
-	Says:  "a later lease has a higher fencing token",
-	Help:  "--fencing",
+	Name: "fencing-monotone", Level: "FM", Says: "a later lease has a higher fencing token", Help: "--fencing",
 	Leads: true, Leases: true, Needs: FencingTokens, ToleratesStalls: true,
-	rules: &rules{
-		judge:  (*run).fencingMonotone,
-		gaps:   []gap{noFencing},
-		exempt: []exemption{ordersNoWrites, sharesHolds},
-	},
+	rules: &rules{judge: (*run).fencingMonotone, gaps: []gap{noFencing}, exempt: []exemption{ordersNoWrites, sharesHolds}},
 }
 
 // fencingMonotone judges FM: an acquire that began after another had returned gets a higher

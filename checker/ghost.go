@@ -1,13 +1,8 @@
 package checker
 
 var GhostKeys = Property{
-	Name: "ghost-keys", Level: "AV",
-	Says:  "no master stores a key because it executed the SET after the release",
-	Votes: true, OnlyNamed: true, NotOfLock: true,
-	rules: &rules{
-		judge: (*run).ghostKeys,
-		gaps:  []gap{nobodyLooked, {nil, "no attempt was over"}},
-	},
+	Name: "ghost-keys", Level: "AV", Says: "no master stores a key because it executed the SET after the release", Votes: true, OnlyNamed: true, NotOfLock: true,
+	rules: &rules{judge: (*run).ghostKeys, gaps: []gap{nobodyLooked, {nil, "no attempt was over"}}},
 }
 
 // ghostKeys judges the same for keys whose SET was never answered and that a master set after the

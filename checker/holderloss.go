@@ -9,13 +9,8 @@ import (
 )
 
 var HolderLoss = Property{
-	Name: "holder-loss", Level: "DF",
-	Says: "a key whose holder is gone is granted to another within a bound",
-	Help: "--faults client-kill",
-	rules: &rules{
-		judge: (*run).holderLoss,
-		gaps:  []gap{{nil, "no lock's holder was lost while another asked for it"}},
-	},
+	Name: "holder-loss", Level: "DF", Says: "a key whose holder is gone is granted to another within a bound", Help: "--faults client-kill",
+	rules: &rules{judge: (*run).holderLoss, gaps: []gap{{nil, "no lock's holder was lost while another asked for it"}}},
 }
 
 // holderLoss judges one part of DF: a key whose holder has crashed or stands still is

@@ -33,13 +33,8 @@ type stored struct {
 }
 
 var KeyLifetime = Property{
-	Name: "key-lifetime", Level: "L1",
-	Says:  "a master keeps no token longer than its TTL",
-	Votes: true, ToleratesStalls: true,
-	rules: &rules{
-		judge: (*run).keyLifetime,
-		gaps:  []gap{nobodyLooked},
-	},
+	Name: "key-lifetime", Level: "L1", Says: "a master keeps no token longer than its TTL", Votes: true, ToleratesStalls: true,
+	rules: &rules{judge: (*run).keyLifetime, gaps: []gap{nobodyLooked}},
 }
 
 // keyLifetime judges one part of L1: a master keeps no token longer than its TTL after

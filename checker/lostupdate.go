@@ -63,10 +63,8 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 }
 
 var NoLostUpdate = Property{
-	Name: "no-lost-update", Level: "RMW",
-	Says:   "where the resource compares and sets, no update rests on a value that another has replaced",
-	Help:   "--resource cas-mark-first",
-	Writes: true, Needs: CompareAndSet, NotOfLock: true,
+	Name: "no-lost-update", Level: "RMW", Says: "where the resource compares and sets, no update rests on a value that another has replaced",
+	Help: "--resource cas-mark-first", Writes: true, Needs: CompareAndSet, NotOfLock: true,
 	rules: &rules{
 		judge:  (*run).noLostUpdate,
 		gaps:   []gap{{func(h *history.History) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},

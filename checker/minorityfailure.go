@@ -7,13 +7,9 @@ import (
 )
 
 var MinorityFailure = Property{
-	Name: "minority-failure", Level: "AV",
-	Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
-	Help: "--faults pause --targets minority",
-	rules: &rules{
-		judge: (*run).minorityFailure,
-		gaps:  []gap{{nil, "no lease was granted while a minority of masters failed"}},
-	},
+	Name: "minority-failure", Level: "AV", Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
+	Help:  "--faults pause --targets minority",
+	rules: &rules{judge: (*run).minorityFailure, gaps: []gap{{nil, "no lease was granted while a minority of masters failed"}}},
 }
 
 // minorityFailure judges one part of AV: while so few masters are down, hung or cut off that

@@ -23,14 +23,9 @@ type short struct {
 }
 
 var MinValidity = Property{
-	Name: "min-validity", Level: "L1",
-	Says:  "while a lease is relied on, a quorum of masters stores its token",
-	Title: "a quorum keeps the key",
+	Name: "min-validity", Level: "L1", Says: "while a lease is relied on, a quorum of masters stores its token", Title: "a quorum keeps the key",
 	Votes: true, ToleratesStalls: true,
-	rules: &rules{
-		judge: (*run).minValidity,
-		gaps:  []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}},
-	},
+	rules: &rules{judge: (*run).minValidity, gaps: []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}}},
 }
 
 // minValidity judges one part of L1: as long as a client relies on a lease, a quorum of

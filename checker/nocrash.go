@@ -3,8 +3,7 @@ package checker
 import "lockpick/history"
 
 var NoCrash = Property{
-	Name: "no-crash", Level: "AV",
-	Says:  "no call of the lock panics",
+	Name: "no-crash", Level: "AV", Says: "no call of the lock panics",
 	rules: &rules{judge: (*run).noCrash},
 }
 

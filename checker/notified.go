@@ -19,14 +19,8 @@ type unaware struct {
 }
 
 var Notified = Property{
-	Name: "notified", Level: "L3",
-	Says:  "a client whose lease is over is told, and begins nothing more under it",
-	Title: "the holder is told of the loss",
-	rules: &rules{
-		judge:  (*run).notified,
-		gaps:   []gap{nobodyEntered},
-		exempt: []exemption{sharesHolds},
-	},
+	Name: "notified", Level: "L3", Says: "a client whose lease is over is told, and begins nothing more under it", Title: "the holder is told of the loss",
+	rules: &rules{judge: (*run).notified, gaps: []gap{nobodyEntered}, exempt: []exemption{sharesHolds}},
 }
 
 // notified judges one part of L3: the lock notifies a client whose lease is over, and the client

@@ -27,13 +27,8 @@ func (r *run) orphanMoment() time.Duration {
 }
 
 var OrphanKeys = Property{
-	Name: "orphan-keys", Level: "AV",
-	Says:  "masters do not go on storing a key that its owner no longer needs",
-	Votes: true,
-	rules: &rules{
-		judge: (*run).orphanKeys,
-		gaps:  []gap{nobodyLooked, {nil, "no attempt was over"}},
-	},
+	Name: "orphan-keys", Level: "AV", Says: "masters do not go on storing a key that its owner no longer needs", Votes: true,
+	rules: &rules{judge: (*run).orphanKeys, gaps: []gap{nobodyLooked, {nil, "no attempt was over"}}},
 }
 
 // orphanKeys judges one part of AV: once a lease is released, or an attempt has failed or

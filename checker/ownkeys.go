@@ -20,13 +20,8 @@ type ownershipBreach struct {
 }
 
 var OwnKeys = Property{
-	Name: "own-keys", Level: "L1",
-	Says:  "no one releases or extends another's key",
-	Votes: true, ToleratesStalls: true,
-	rules: &rules{
-		judge: (*run).ownKeys,
-		gaps:  []gap{{nil, "no vote for a release or an extension was recorded"}},
-	},
+	Name: "own-keys", Level: "L1", Says: "no one releases or extends another's key", Votes: true, ToleratesStalls: true,
+	rules: &rules{judge: (*run).ownKeys, gaps: []gap{{nil, "no vote for a release or an extension was recorded"}}},
 }
 
 // ownKeys judges one part of L1: no client releases or extends another client's key.

@@ -11,12 +11,8 @@ import (
 )
 
 var Progress = Property{
-	Name: "progress", Level: "AV",
-	Says: "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon",
-	rules: &rules{
-		judge: (*run).progress,
-		gaps:  []gap{{nil, "nobody had to wait while nothing was wrong"}},
-	},
+	Name: "progress", Level: "AV", Says: "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon",
+	rules: &rules{judge: (*run).progress, gaps: []gap{{nil, "nobody had to wait while nothing was wrong"}}},
 }
 
 // progress judges one part of AV: while there is no fault and nobody holds the lock, some waiting

@@ -10,8 +10,7 @@ import (
 )
 
 var Quorum = Property{
-	Name: "quorum", Level: "L1",
-	Says:  "an acquire returns a lease only with the yes answers of a quorum of masters",
+	Name: "quorum", Level: "L1", Says: "an acquire returns a lease only with the yes answers of a quorum of masters",
 	Votes: true, Leads: true, ToleratesStalls: true,
 	rules: &rules{judge: (*run).quorumOfYes},
 }

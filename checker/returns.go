@@ -10,8 +10,7 @@ import (
 )
 
 var Returns = Property{
-	Name: "returns", Level: "AV",
-	Says:  "every call of the lock returns within its deadline and a bound",
+	Name: "returns", Level: "AV", Says: "every call of the lock returns within its deadline and a bound",
 	rules: &rules{judge: (*run).returns},
 }
 

@@ -9,14 +9,9 @@ import (
 )
 
 var BeliefExclusion = Property{
-	Name: "belief-exclusion", Level: "L3",
-	Says:  "critical sections on one key are disjoint",
-	Title: "one client at a time in the critical section",
+	Name: "belief-exclusion", Level: "L3", Says: "critical sections on one key are disjoint", Title: "one client at a time in the critical section",
 	Leads: true, Exclusive: true,
-	rules: &rules{
-		judge: (*run).beliefExclusion,
-		gaps:  []gap{nobodyEntered},
-	},
+	rules: &rules{judge: (*run).beliefExclusion, gaps: []gap{nobodyEntered}},
 }
 
 // beliefExclusion judges L3: no two critical sections on one key overlap. If a section outlasts its

@@ -9,14 +9,8 @@ import (
 )
 
 var NoStaleWrite = Property{
-	Name: "no-stale-write", Level: "L4",
-	Says:  "the resource applies no write of a lease after one of a later lease",
-	Leads: true, Writes: true,
-	rules: &rules{
-		judge:  (*run).noStaleWrite,
-		gaps:   []gap{{lacks(history.FApply), "nothing was written to the guarded resource"}},
-		exempt: []exemption{ordersNoWrites},
-	},
+	Name: "no-stale-write", Level: "L4", Says: "the resource applies no write of a lease after one of a later lease", Leads: true, Writes: true,
+	rules: &rules{judge: (*run).noStaleWrite, gaps: []gap{{lacks(history.FApply), "nothing was written to the guarded resource"}}, exempt: []exemption{ordersNoWrites}},
 }
 
 // noStaleWrite judges L4, at the resource that applies any write.

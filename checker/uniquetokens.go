@@ -9,13 +9,8 @@ import (
 )
 
 var UniqueTokens = Property{
-	Name: "unique-tokens", Level: "L1",
-	Says:            "one token belongs to one acquisition",
-	ToleratesStalls: true,
-	rules: &rules{
-		judge:  (*run).uniqueTokens,
-		exempt: []exemption{sharesHolds},
-	},
+	Name: "unique-tokens", Level: "L1", Says: "one token belongs to one acquisition", ToleratesStalls: true,
+	rules: &rules{judge: (*run).uniqueTokens, exempt: []exemption{sharesHolds}},
 }
 
 // uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions

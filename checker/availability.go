@@ -48,7 +48,7 @@ func (r *run) availability() *judgement {
 		found = append(found, proven{narrative.Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}}, func(n *narrative.Narrative) { r.explainRefused(n, a) }})
 	}
 	j := &judgement{
-		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
+		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.History.Header.Clients), moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
@@ -56,7 +56,7 @@ func (r *run) availability() *judgement {
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted after all faults had ended at %s, the slowest in %s of the %s allowed",
-				narrative.Count(t.checked, "acquire was", "acquires were"), narrative.At(h.At), narrative.At(t.longest), narrative.At(h.Bound))
+				narrative.Count(t.checked, "acquire was", "acquires were"), narrative.At(h.At), narrative.At(slowest), narrative.At(h.Bound))
 		},
 	}
 	switch {

@@ -23,7 +23,7 @@ type judgement struct {
 
 	violated func(t tally, first *narrative.Violation) string // the reason for the verdict, a sentence
 	holds    func(t tally) string                             // the same, if there is no violation
-	notes    func(t tally) string                             // a clause to add to either, beginning with a semicolon; may be nil
+	note     string                                           // a clause to add to either, beginning with a semicolon
 
 	contradiction string // the sweep and porcupine disagree, so there is no verdict
 	undecided     string // why the checker could not decide; a proven violation stands nevertheless
@@ -35,6 +35,15 @@ type judgement struct {
 type proven struct {
 	narrative.Violation
 	explain func(*narrative.Narrative)
+}
+
+// onLeases returns a violation about leases on one key, the earlier one first. ops prove it.
+func onLeases(at, until time.Duration, ops []int, leases ...*history.Lease) narrative.Violation {
+	v := narrative.Violation{Key: leases[0].Key, At: at, Until: until, Ops: ops}
+	for _, l := range leases {
+		v.Tokens, v.Clients = append(v.Tokens, l.Token), append(v.Clients, l.Process)
+	}
+	return v
 }
 
 // firstOf returns the sentence that so many of the judged cases did something, and where the first was.
@@ -49,20 +58,18 @@ func allOf(format, one, many string) func(tally) string {
 	return func(t tally) string { return fmt.Sprintf(format, narrative.Count(t.checked, one, many)) }
 }
 
+// noteOn returns a note on a number of cases, or "" if there are none.
+func noteOn(n int, format, one, many string) string {
+	if n == 0 {
+		return ""
+	}
+	return "; " + fmt.Sprintf(format, narrative.Count(n, one, many))
+}
+
 // tally holds a judge's counts.
 type tally struct {
 	checked int // leases, sections, writes or acquires that were judged
 	found   int // violations
-
-	// Only some properties count these:
-	refused   int           // writes that the resource refused
-	uncertain int           // writes that may be stale: it is uncertain which lease is the later one
-	few       int           // extensions that were granted without a quorum
-	bare      int           // leases without a fencing token
-	still     int           // sections and writes of clients that had just stood still
-	snapshots int           // snapshots of the masters' keys
-	dead      int           // leases that were over on arrival
-	longest   time.Duration // the longest wait or acquire
 }
 
 // conclude applies the one rule for verdicts, which docs/checking.md states.
@@ -83,7 +90,7 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	case len(certain) > 0:
 		r.violate(&res, certain)
 		res.Count = t.found
-		res.Why = j.violated(t, &res.Violations[0]) + j.note()
+		res.Why = j.violated(t, &res.Violations[0]) + j.note
 	case len(j.violations) > 0:
 		res.Verdict = Invalid
 		res.Why = fmt.Sprintf("%s, and what was found after that says nothing about the lock", r.died.how)
@@ -101,18 +108,10 @@ func (r *run) conclude(p Property, j *judgement) Result {
 		res.Verdict, res.Short = Invalid, j.short()
 		res.Why = res.Short.Needs()
 	default:
-		res.Verdict, res.Finding, res.Faults = Holds, j.holds(t)+j.note(), r.tried()
+		res.Verdict, res.Finding, res.Faults = Holds, j.holds(t)+j.note, r.tried()
 		res.Why = res.Finding + found(j.evidence) + "; " + res.Faults
 	}
 	return res
-}
-
-// note returns the clause to add to the reason for the verdict, or "".
-func (j *judgement) note() string {
-	if j.notes == nil {
-		return ""
-	}
-	return j.notes(j.tally)
 }
 
 // violate stores violations, which are in order of time, in a result and explains them.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
 )
@@ -165,50 +166,31 @@ func ownRefusals(h *history.History) []narrative.Violation {
 // lingering finds the releases of valid leases after which another client's acquire of the key
 // was pending all the time, and no other client was granted the key for four fifths of a TTL.
 func lingering(h *history.History) []narrative.Violation {
-	type spell struct {
-		client   string
-		from, to time.Duration
-	}
 	patience := h.Header.TTL * 4 / 5
-	asking := map[string][]spell{} // by key: the times of the acquires
-	open := map[string]*history.Op{}
-	grants := map[string][]spell{}
-	end := time.Duration(0)
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		end = op.Time
-		if op.F != history.FAcquire {
-			continue
-		}
-		if op.Type == history.Invoke {
-			open[op.Process] = op
-			continue
-		}
-		if began := open[op.Process]; began != nil {
-			asking[op.Key] = append(asking[op.Key], spell{op.Process, began.Time, op.Time})
-			delete(open, op.Process)
-		}
-		if op.Type == history.OK {
-			grants[op.Key] = append(grants[op.Key], spell{op.Process, op.Time, op.Time})
-		}
-	}
+	r := facts.New(history.Pack(h))
 	var found []narrative.Violation
-	for _, l := range history.Leases(h.Ops) {
-		if l.ReleaseIndex < 0 || h.Ops[l.ReleaseIndex].F != history.FRelease || l.Released >= l.Until() || l.Released+patience > end {
-			continue
-		}
+	for _, l := range r.Leases {
 		until := l.Released + patience
-		if slices.ContainsFunc(grants[l.Key], func(g spell) bool { return g.client != l.Process && g.from > l.Released && g.from <= until }) {
+		if l.ReleaseIndex < 0 || h.Ops[l.ReleaseIndex].F != history.FRelease || l.Released >= l.Until() || until > r.End {
 			continue
 		}
-		i := slices.IndexFunc(asking[l.Key], func(s spell) bool { return s.client != l.Process && s.from <= l.Released+time.Second && s.to >= until })
-		if i < 0 {
+		if slices.ContainsFunc(r.Leases, func(x *history.Lease) bool {
+			return x.Key == l.Key && x.Process != l.Process && x.Acquired() > l.Released && x.Acquired() <= until
+		}) {
 			continue
 		}
-		waiting := asking[l.Key][i]
+		waiting := facts.Acquire{Open: true} // of those that waited all the time, the one that returned first
+		for _, a := range r.Acquires() {
+			if a.Key == l.Key && a.Client != l.Process && !a.Open && a.Invoked <= l.Released+time.Second && a.Ended >= until && (waiting.Open || a.Ops[1] < waiting.Ops[1]) {
+				waiting = a
+			}
+		}
+		if waiting.Open {
+			continue
+		}
 		found = append(found, narrative.Violation{
-			Level: "AV", Key: l.Key, At: l.Released, Until: until, Ops: []int{l.ReleaseIndex}, Clients: []string{l.Process, waiting.client}, Tokens: []string{l.Token},
-			Summary: fmt.Sprintf("%s released %s at %.3fs, and nobody else was granted it by %.3fs, although %s asked for it all the time", l.Process, l.Key, l.Released.Seconds(), until.Seconds(), waiting.client),
+			Level: "AV", Key: l.Key, At: l.Released, Until: until, Ops: []int{l.ReleaseIndex}, Clients: []string{l.Process, waiting.Client}, Tokens: []string{l.Token},
+			Summary: fmt.Sprintf("%s released %s at %.3fs, and nobody else was granted it by %.3fs, although %s asked for it all the time", l.Process, l.Key, l.Released.Seconds(), until.Seconds(), waiting.Client),
 		})
 	}
 	return found

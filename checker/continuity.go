@@ -49,8 +49,7 @@ func (r *run) continuity() *judgement {
 			}
 			judged = append(judged, g.At)
 			if len(x.whole) < q {
-				found = append(found, proven{narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
-					Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainRevival(n, x) }})
+				found = append(found, proven{onLeases(g.At, g.At, []int{x.before.Index, g.Index}, l), func(n *narrative.Narrative) { r.explainRevival(n, x) }})
 			}
 		}
 	}

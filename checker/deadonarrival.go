@@ -36,7 +36,7 @@ func (r *run) deadArrivals() *judgement {
 		if g.At <= g.Until+max(arrivalSlack, r.Slack) {
 			continue
 		}
-		found = append(found, proven{narrative.Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainDeadArrival(n, l) }})
+		found = append(found, proven{onLeases(g.At, g.At, []int{g.Index}, l), func(n *narrative.Narrative) { r.explainDeadArrival(n, l) }})
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,

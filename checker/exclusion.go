@@ -22,15 +22,10 @@ var MutualExclusion = Property{
 func (r *run) mutualExclusion() *judgement {
 	second := r.second(r.History.Ops)
 	all := facts.HoldsOf(r.Leases, r.Lock)
-	overlaps := sweep(all, r.Lock)
-	var found []proven
+	found := r.overlaps(sweep(all, r.Lock), r.explainHolds)
 	swept := map[string]bool{}
-	for _, o := range overlaps {
-		if !r.InWindow(o.from()) {
-			continue
-		}
-		found = append(found, proven{violation(o), func(n *narrative.Narrative) { r.explainHolds(n, o) }})
-		swept[o.later.Key] = true
+	for _, p := range found {
+		swept[p.Key] = true
 	}
 	judged := 0
 	for _, s := range inOrder(r.Lock, all) {
@@ -40,23 +35,11 @@ func (r *run) mutualExclusion() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
-		violated: func(t tally, first *narrative.Violation) string {
-			began := "began while another lease still held the lock"
-			if !r.Lock.Exclusive() {
-				began = "began while others that had not ended left no room for it"
-			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "holds"), began, narrative.At(first.At), first.Key)
-		},
+		evidence:      r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
+		violated:      firstOf("holds", r.beganThough("began while another lease still held the lock")),
 		holds:         func(t tally) string { return noOverlap(r.Lock, narrative.Count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
-	}
-	j.dead = r.deadOnArrival()
-	j.notes = func(t tally) string {
-		if t.dead == 0 {
-			return ""
-		}
-		return fmt.Sprintf("; %s over before the acquire returned, and so held nothing", narrative.Count(t.dead, "lease was", "leases were"))
+		note:          noteOn(r.deadOnArrival(), "%s over before the acquire returned, and so held nothing", "lease was", "leases were"),
 	}
 	if second.undecided {
 		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds(j.tally))

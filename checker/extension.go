@@ -45,7 +45,7 @@ var Extension = Property{
 func (r *run) extension() *judgement {
 	var granted []time.Duration
 	var found []proven
-	few := 0 // extensions granted without a quorum
+	why := "came when the lease was over"
 	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
 			if g.Bent || !r.InWindow(g.At) {
@@ -60,28 +60,19 @@ func (r *run) extension() *judgement {
 					continue
 				}
 				x.backing = &b
-				few++
+				why = "came when the lease was over or without a quorum"
 			}
-			found = append(found, proven{narrative.Violation{
-				Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
-				Tokens: []string{l.Token}, Clients: []string{l.Process},
-			}, func(n *narrative.Narrative) { r.explainExtension(n, x) }})
+			found = append(found, proven{onLeases(g.At, g.At, []int{x.before.Index, g.Index}, l), func(n *narrative.Narrative) { r.explainExtension(n, x) }})
 		}
 	}
 	if len(granted) == 0 {
 		return nil
 	}
 	return &judgement{
-		tally: tally{checked: len(granted), few: few}, violations: found,
+		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		violated: func(t tally, first *narrative.Violation) string {
-			why := "came when the lease was over"
-			if t.few > 0 {
-				why = "came when the lease was over or without a quorum"
-			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "granted extensions"), why, narrative.At(first.At), first.Key)
-		},
-		holds: allOf("%s granted while the lease was valid", "extension was", "extensions were"),
+		violated: firstOf("granted extensions", why),
+		holds:    allOf("%s granted while the lease was valid", "extension was", "extensions were"),
 	}
 }
 

@@ -32,27 +32,14 @@ func (r *run) fencingMonotone() *judgement {
 	pairs, judged, without := r.decreasing()
 	var found []proven
 	for _, p := range pairs {
-		found = append(found, proven{narrative.Violation{
-			Key: p.later.Key, At: p.later.Acquired(), Until: p.later.Acquired(),
-			Ops:     []int{p.earlier.Grants[0].Index, p.later.Grants[0].Index},
-			Tokens:  []string{p.earlier.Token, p.later.Token},
-			Clients: []string{p.earlier.Process, p.later.Process},
-		}, func(n *narrative.Narrative) { r.explainFence(n, p) }})
+		found = append(found, proven{onLeases(p.later.Acquired(), p.later.Acquired(), []int{p.earlier.Grants[0].Index, p.later.Grants[0].Index}, p.earlier, p.later), func(n *narrative.Narrative) { r.explainFence(n, p) }})
 	}
-	j := &judgement{
-		tally: tally{checked: judged}, violations: found,
+	return &judgement{
+		tally: tally{checked: judged}, violations: found, note: noteOn(without, "%s no fencing token", "lease had", "leases had"),
 		evidence: r.need("contended acquisitions with a fencing token", r.ContendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
 		violated: firstOf("leases", "had a fencing token no higher than that of an earlier one"),
 		holds:    allOf("the fencing tokens of %s grew in the order in which they were granted", "lease", "leases"),
 	}
-	j.bare = without
-	j.notes = func(t tally) string {
-		if t.bare == 0 {
-			return ""
-		}
-		return fmt.Sprintf("; %s no fencing token", narrative.Count(t.bare, "lease had", "leases had"))
-	}
-	return j
 }
 
 // decreasing compares the fencing token of each lease with the highest token of all leases that

@@ -114,13 +114,13 @@ func (r *run) keyLifetime() *judgement {
 		found = append(found, proven{narrative.Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}}, func(n *narrative.Narrative) { r.explainOverlong(n, s) }})
 	}
 	return &judgement{
-		tally: tally{checked: tokens, snapshots: snapshots}, violations: found, late: true, needsSlack: true,
+		tally: tally{checked: tokens}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", narrative.Share(t.found, t.checked, "stored tokens"), narrative.At(ttl), first.Key)
 		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", narrative.Count(t.snapshots, "snapshot", "snapshots"))
+		holds: func(tally) string {
+			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", narrative.Count(snapshots, "snapshot", "snapshots"))
 		},
 	}
 }

@@ -86,13 +86,11 @@ func (r *run) noLostUpdate() *judgement {
 		found = append(found, proven{r.violation(u), func(n *narrative.Narrative) { r.explainLostUpdate(n, u) }})
 	}
 	return &judgement{
-		tally: tally{checked: judged, refused: refused}, violations: found,
+		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
 		violated: firstOf("updates", "were computed from a value that another had replaced"),
 		holds:    allOf("none of the %s was computed from a value that another had replaced", "update", "updates"),
-		notes: func(t tally) string {
-			return fmt.Sprintf("; the comparison refused %s", narrative.Count(t.refused, "write", "writes"))
-		},
+		note:     fmt.Sprintf("; the comparison refused %s", narrative.Count(refused, "write", "writes")),
 	}
 }
 

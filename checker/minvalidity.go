@@ -57,7 +57,7 @@ func (r *run) minValidity() *judgement {
 			}
 			judged = append(judged, g.At)
 			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
-				found = append(found, proven{narrative.Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainShort(n, s, q) }})
+				found = append(found, proven{onLeases(s.from, max(s.until, s.from), []int{g.Index}, l), func(n *narrative.Narrative) { r.explainShort(n, s, q) }})
 				break // later grants rest on this one
 			}
 		}

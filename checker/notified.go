@@ -78,12 +78,8 @@ func (r *run) notified() *judgement {
 		violated: firstOf("sections and writes", "were begun by a client whose lease was over, and which had not stood still"),
 		holds:    allOf("of %s none was begun under a lease that was over", "section or write", "sections and writes"),
 	}
-	j.still = still
-	j.notes = func(t tally) string {
-		if t.still == 0 {
-			return ""
-		}
-		return fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", t.still)
+	if still > 0 {
+		j.note = fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", still)
 	}
 	return j
 }

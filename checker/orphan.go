@@ -107,10 +107,6 @@ func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok
 			released[facts.Party{Client: op.Process, Token: op.Value.Token}] = op.Time
 		}
 	}
-	byClient := map[string][]facts.Acquire{}
-	for _, a := range r.Acquires() {
-		byClient[a.Client] = append(byClient[a.Client], a)
-	}
 	type asker struct{ client, key string }
 	h := r.History
 	sets := map[asker][]int32{} // the SETs, in the order in which they were sent
@@ -133,11 +129,7 @@ func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok
 			return over, true, ok
 		}
 		first := facts.Sent(x.Sets.At(0))
-		mine := byClient[x.Party.Client]
-		i, exact := slices.BinarySearchFunc(mine, first, func(a facts.Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
-		if !exact {
-			i--
-		}
+		mine, i := r.AcquiresOf(x.Party.Client, first)
 		if i < 0 || mine[i].Open || mine[i].Key != x.Key || mine[i].Ended < first {
 			return 0, false, false // its acquire never returned or was not recorded
 		}

@@ -36,7 +36,7 @@ func (r *run) quorumOfYes() *judgement {
 		if b.Enough() {
 			continue
 		}
-		found = append(found, proven{narrative.Violation{Key: l.Key, At: g.At, Until: max(g.At, g.Until), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}, func(n *narrative.Narrative) { r.explainUnbacked(n, b) }})
+		found = append(found, proven{onLeases(g.At, max(g.At, g.Until), []int{g.Index}, l), func(n *narrative.Narrative) { r.explainUnbacked(n, b) }})
 	}
 	if len(judged) == 0 {
 		return nil

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -40,13 +39,9 @@ func (r *run) quorumGranted() *judgement {
 	if q == 0 || ttl <= 0 || r.History.Header.Fencing {
 		return nil
 	}
-	byClient := map[string][]facts.Acquire{}
-	for _, a := range r.Acquires() {
-		byClient[a.Client] = append(byClient[a.Client], a)
-	}
 	healing := r.Healed()
 	var judged []time.Duration
-	var all []ungranted
+	var found []proven
 	for _, s := range r.Attempts() {
 		first := s.Votes.At(0)
 		who := facts.Party{Client: first.Client, Token: first.Token}
@@ -65,16 +60,12 @@ func (r *run) quorumGranted() *judgement {
 				x.yes = append(x.yes, v)
 			}
 		}
-		slices.SortFunc(x.yes, func(a, b history.Vote) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index)) })
+		slices.SortFunc(x.yes, facts.ByArrival)
 		x.by = x.yes[q-1].At
 		if !r.InWindow(x.by) {
 			continue
 		}
-		mine := byClient[who.Client]
-		i, exact := slices.BinarySearchFunc(mine, s.Began, func(a facts.Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
-		if !exact {
-			i--
-		}
+		mine, i := r.AcquiresOf(who.Client, s.Began)
 		if i < 0 {
 			continue
 		}
@@ -94,16 +85,12 @@ func (r *run) quorumGranted() *judgement {
 		case r.PausedIn(who.Client, s.Began, end), r.CrashedIn(who.Client, s.Began, end), r.StalledIn(s.Began-r.Slack, x.by+r.Slack), r.ClientClockSkewed(who.Client, s.Began, end):
 		default:
 			judged = append(judged, x.by)
-			all = append(all, x)
+			found = append(found, proven{narrative.Violation{Key: x.key, At: x.by, Until: max(x.by, end), Ops: append(slices.Clone(x.ending.Ops), x.yes[q-1].Index),
+				Tokens: []string{who.Token}, Clients: []string{who.Client}}, func(n *narrative.Narrative) { r.explainUngranted(n, x) }})
 		}
 	}
 	if len(judged) == 0 {
 		return nil
-	}
-	var found []proven
-	for _, x := range all {
-		proof := x.yes[q-1]
-		found = append(found, proven{narrative.Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.Ended), Ops: append(slices.Clone(x.ending.Ops), proof.Index), Tokens: []string{x.who.Token}, Clients: []string{x.who.Client}}, func(n *narrative.Narrative) { r.explainUngranted(n, x) }})
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,

@@ -52,23 +52,10 @@ func (r *run) beliefsIn(all []facts.Hold) *judgement {
 	for i, to := range before {
 		all[i].To = to
 	}
-	var found []proven
-	for _, o := range overlaps {
-		if !r.InWindow(o.from()) {
-			continue
-		}
-		found = append(found, proven{violation(o), func(n *narrative.Narrative) { r.explainSections(n, o) }})
-	}
 	return &judgement{
-		tally: tally{checked: judged}, violations: found,
+		tally: tally{checked: judged}, violations: r.overlaps(overlaps, r.explainSections),
 		evidence: r.need("critical sections that were contended", contended, moreContention),
-		violated: func(t tally, first *narrative.Violation) string {
-			began := "began while another client was still in one"
-			if !r.Lock.Exclusive() {
-				began = "began while others that had not ended left no room for it"
-			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", narrative.Share(t.found, t.checked, "critical sections"), began, narrative.At(first.At), first.Key)
-		},
+		violated: firstOf("critical sections", r.beganThough("began while another client was still in one")),
 		holds: func(t tally) string {
 			return noOverlap(r.Lock, narrative.Count(t.checked, "critical section", "critical sections"))
 		},

@@ -22,28 +22,18 @@ func (r *run) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 	}
 	var found []proven
 	for _, s := range w.Stale {
-		found = append(found, proven{narrative.Violation{
-			Key: s.Write.Key, At: s.Write.Time, Until: s.Write.Time,
-			Ops:     []int{s.Earlier.Grants[0].Index, s.Later.Grants[0].Index, s.After.Index, s.Write.Index},
-			Tokens:  []string{s.Earlier.Token, s.Later.Token},
-			Clients: []string{s.Earlier.Process, s.Later.Process},
-		}, func(n *narrative.Narrative) { r.explainStaleWrite(n, s) }})
+		found = append(found, proven{onLeases(s.Write.Time, s.Write.Time, []int{s.Earlier.Grants[0].Index, s.Later.Grants[0].Index, s.After.Index, s.Write.Index}, s.Earlier, s.Later), func(n *narrative.Narrative) { r.explainStaleWrite(n, s) }})
+	}
+	note := noteOn(w.Uncertain, "of %s it is not certain whose lease is the later one", "write", "writes")
+	if fenced {
+		note = fmt.Sprintf("; the fence refused %s", narrative.Count(w.Refused, "write", "writes")) + note
 	}
 	return &judgement{
-		tally: tally{checked: w.Judged, refused: w.Refused, uncertain: w.Uncertain}, violations: found,
+		tally: tally{checked: w.Judged}, violations: found,
 		evidence: r.need("applied writes of contended leases", w.Contended, moreContention),
 		violated: firstOf("applied writes", "came after a write of a later lease"),
-		notes: func(t tally) string {
-			notes := ""
-			if fenced {
-				notes = fmt.Sprintf("; the fence refused %s", narrative.Count(t.refused, "write", "writes"))
-			}
-			if t.uncertain > 0 {
-				notes += fmt.Sprintf("; of %s it is not certain whose lease is the later one", narrative.Count(t.uncertain, "write", "writes"))
-			}
-			return notes
-		},
-		holds: allOf("none of the %s came after a write of a later lease", "applied write", "applied writes"),
+		note:     note,
+		holds:    allOf("none of the %s came after a write of a later lease", "applied write", "applied writes"),
 	}
 }
 

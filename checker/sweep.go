@@ -158,6 +158,24 @@ func (o overlap) from() time.Duration { return o.later.From }
 
 func (o overlap) to() time.Duration { return o.end }
 
+// overlaps returns the overlaps that began in the judged window as violations, and what explains each.
+func (r *run) overlaps(all []overlap, explain func(*narrative.Narrative, overlap)) (found []proven) {
+	for _, o := range all {
+		if r.InWindow(o.from()) {
+			found = append(found, proven{violation(o), func(n *narrative.Narrative) { explain(n, o) }})
+		}
+	}
+	return found
+}
+
+// beganThough says that a hold began while it must not. alone is the clause for a lock with one holder.
+func (r *run) beganThough(alone string) string {
+	if r.Lock.Exclusive() {
+		return alone
+	}
+	return "began while others that had not ended left no room for it"
+}
+
 // violation returns an overlap as a Violation. Its Ops prove it: the operations that began
 // the earlier holds and say how long they last, then the operation that began the later.
 func violation(o overlap) narrative.Violation {

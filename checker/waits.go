@@ -66,14 +66,14 @@ func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(fact
 		return nil
 	}
 	return &judgement{
-		tally: tally{checked: judged, longest: longest}, violations: found, late: true,
+		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
 				narrative.At(bound), during, narrative.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", narrative.Count(t.checked, "lease was", "leases were"), during, narrative.At(t.longest), narrative.At(bound))
+			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", narrative.Count(t.checked, "lease was", "leases were"), during, narrative.At(longest), narrative.At(bound))
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -54,6 +55,23 @@ func (r *Run) findAcquires() []Acquire {
 		}
 	}
 	return all
+}
+
+// AcquiresOf returns the acquires of a client in the order of their calls, and the position of the last one that was
+// called by a time, or -1.
+func (r *Run) AcquiresOf(client string, at time.Duration) (all []Acquire, last int) {
+	all = r.acquiresOf.get(func() map[string][]Acquire {
+		byClient := map[string][]Acquire{}
+		for _, a := range r.Acquires() {
+			byClient[a.Client] = append(byClient[a.Client], a)
+		}
+		return byClient
+	})[client]
+	last, exact := slices.BinarySearchFunc(all, at, func(a Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
+	if !exact {
+		last--
+	}
+	return all, last
 }
 
 // keyAcquires holds the acquires of one key, in the order of their calls.
@@ -117,3 +135,36 @@ func (r *Run) RefusedByAll(a Acquire) bool {
 
 // askingGap is the longest pause between two acquires of a client that counts as waiting throughout.
 const askingGap = 250 * time.Millisecond
+
+// Healing is the end of all faults. From then on a free lock must be granted within a
+// bound; before it, DF and AV promise nothing.
+type Healing struct {
+	At, Bound time.Duration
+	Line      int
+	Gone      []string // masters that did not come back
+	Problem   string   // why nothing can be judged after it
+}
+
+// Healed finds the last healing of a history.
+func (r *Run) Healed() Healing {
+	for i := len(r.History.Ops) - 1; i >= 0; i-- {
+		op := &r.History.Ops[i]
+		if op.F != history.FHealed {
+			continue
+		}
+		h := Healing{At: op.Time, Line: op.Index}
+		if op.Value != nil {
+			h.Bound, h.Gone = op.Value.Bound, op.Value.Masters
+		}
+		switch {
+		case op.Error != "":
+			h.Problem = "the faults did not heal: " + op.Error
+		case op.Type == history.Fail:
+			h.Problem = "the faults did not heal"
+		case h.Bound <= 0:
+			h.Problem = "the history names no bound within which a free lock must be granted"
+		}
+		return h
+	}
+	return Healing{Problem: "the run ended before its faults had healed, so nothing was acquired after them"}
+}

@@ -95,13 +95,16 @@ func (r *Run) RequestedFaults() []string {
 
 // Silences reports whether a fault may be why a master did not answer.
 func Silences(f *history.Fault, v history.Vote) bool {
-	if !v.Unknown || !f.Installed || f.From > v.At || f.To < Sent(v) || !slices.Contains(f.Masters, v.Master) {
-		return false
-	}
-	if len(f.Clients) > 0 && !slices.Contains(f.Clients, v.Client) {
-		return false
-	}
-	return fault.Of(f.Name).Silences()
+	return v.Unknown && meets(f, v) && fault.Of(f.Name).Silences()
+}
+
+// Delays reports whether a fault may have delayed a master's answer.
+func Delays(f *history.Fault, v history.Vote) bool { return meets(f, v) && fault.Of(f.Name).Disrupts() }
+
+// meets reports whether a fault was in force on a vote's master, or on its client's link to that master, between the
+// command and the answer.
+func meets(f *history.Fault, v history.Vote) bool {
+	return f.Installed && f.From <= v.At && f.To >= Sent(v) && slices.Contains(f.Masters, v.Master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, v.Client))
 }
 
 // StopsRequests reports whether a fault keeps a command from its master.
@@ -112,11 +115,6 @@ func StopsRequests(f *history.Fault) bool {
 // Disrupts reports whether a fault may keep masters from answering a client.
 func Disrupts(f *history.Fault) bool {
 	return f.Installed && fault.Of(f.Name).Disrupts()
-}
-
-// OnPath reports whether a fault strikes a vote's master, or its client's link to that master.
-func OnPath(f *history.Fault, v history.Vote) bool {
-	return slices.Contains(f.Masters, v.Master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, v.Client))
 }
 
 // ClientClockSkewed reports whether a fault changed a client's clock between two times.

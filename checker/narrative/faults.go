@@ -140,13 +140,8 @@ func (n *Narrative) Withheld(l *history.Lease) {
 // cutOff adds the faults that kept a client's extensions from the masters between two times.
 func (n *Narrative) cutOff(l *history.Lease, from, to time.Duration) {
 	for v := range n.r.VoteIndex().OnLease(l) {
-		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || facts.Sent(v) > to {
-			continue
-		}
-		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
-			if facts.Silences(f, v) {
-				n.Fault(f, false, []string{v.Master})
-			}
+		if v.Command == history.CommandExtend && v.At >= from && facts.Sent(v) <= to {
+			n.faultsOn(v, facts.Silences, false, v.Master)
 		}
 	}
 }

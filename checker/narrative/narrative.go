@@ -7,6 +7,7 @@ import (
 
 	"lockpick/checker/facts"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Narrative collects the events of one violation. Events may be added in any order and more
@@ -256,4 +257,51 @@ func (n *Narrative) trims(e *placed, last int, ended *bool) bool {
 		return false
 	}
 	return true
+}
+
+// join merges consecutive answers to one request into one event, likewise masters that were up
+// again at one time, and masters that lost a key at one time for the same reason.
+func (n *Narrative) join() {
+	var joined []placed
+	for _, e := range n.events {
+		if i := len(joined); i > 0 && e.Kind == EventAnswered && joined[i-1].answeredWith(&e) {
+			last := &joined[i-1]
+			last.At = e.At
+			last.Yes, last.No, last.Silent = facts.Distinct(append(last.Yes, e.Yes...)), facts.Distinct(append(last.No, e.No...)), facts.Distinct(append(last.Silent, e.Silent...))
+			last.Ops = append(last.Ops, e.Ops...)
+			last.Detail = last.Detail && e.Detail
+			continue
+		}
+		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At-joined[i-1].At <= facts.Moment && e.Detail == joined[i-1].Detail && e.Token == joined[i-1].Token {
+			if last := &joined[i-1]; last.says == e.says {
+				last.Masters = facts.Distinct(append(last.Masters, e.Masters...))
+				last.Ops = append(last.Ops, e.Ops...)
+				last.Text = fault.Enumerate(last.Masters) + " were " + last.says
+				continue
+			}
+		}
+		if i := len(joined); i > 0 && e.Kind == EventLost && joined[i-1].Kind == EventLost && e.At-joined[i-1].At <= facts.Moment && e.Cause == joined[i-1].Cause && e.Token == joined[i-1].Token {
+			if last := &joined[i-1]; e.says != "" && last.says == e.says {
+				last.At = e.At
+				last.Masters = facts.Distinct(append(last.Masters, e.Masters...))
+				last.Ops = append(last.Ops, e.Ops...)
+				last.Detail = last.Detail && e.Detail
+				last.Text = fault.Enumerate(last.Masters) + " " + last.says
+				continue
+			}
+		}
+		joined = append(joined, e)
+	}
+	for i := range joined {
+		if e := &joined[i]; e.Kind == EventAnswered {
+			e.Text = n.answers(e)
+		}
+	}
+	n.events = joined
+}
+
+// answeredWith reports whether the next answer belongs to the same request and moment. Silence is
+// not merged with answers, since it is known only when the client gives up.
+func (e *placed) answeredWith(next *placed) bool {
+	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= facts.Moment && (len(e.Silent) > 0) == (len(next.Silent) > 0)
 }

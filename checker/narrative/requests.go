@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lockpick/checker/facts"
@@ -128,11 +129,7 @@ func (n *Narrative) lastTry(client string, from, to time.Duration) bool {
 	}
 	n.Request(last, false)
 	for _, v := range last.Votes {
-		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
-			if facts.Silences(f, v) {
-				n.Fault(f, false, nil)
-			}
-		}
+		n.faultsOn(v, facts.Silences, false)
 	}
 	return true
 }
@@ -168,11 +165,16 @@ func (n *Narrative) silentFaults() {
 			continue
 		}
 		for _, v := range e.ask.Votes {
-			for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
-				if facts.Silences(f, v) {
-					n.Fault(f, true, nil)
-				}
-			}
+			n.faultsOn(v, facts.Silences, true)
+		}
+	}
+}
+
+// faultsOn adds the faults that did something to a vote, of their masters some or, without any, all.
+func (n *Narrative) faultsOn(v history.Vote, did func(*history.Fault, history.Vote) bool, detail bool, masters ...string) {
+	for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
+		if did(f, v) {
+			n.Fault(f, detail, masters)
 		}
 	}
 }
@@ -181,11 +183,7 @@ func (n *Narrative) silentFaults() {
 func (n *Narrative) SlowVotes(l *history.Lease) {
 	for _, a := range n.r.GrantingRequests(l) {
 		for _, v := range a.Votes {
-			for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
-				if f.Installed && facts.Disrupts(f) && f.From <= v.At && f.To >= facts.Sent(v) && facts.OnPath(f, v) {
-					n.Fault(f, false, nil)
-				}
-			}
+			n.faultsOn(v, facts.Delays, false)
 		}
 	}
 }
@@ -197,14 +195,8 @@ func (n *Narrative) slow(l *history.Lease, from, to time.Duration) {
 		if v.Command != history.CommandExtend || v.At < from || facts.Sent(v) > to {
 			continue
 		}
-		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
-			if !slices.Contains(f.Masters, v.Master) || len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) || !f.Installed || f.From > v.At || f.To < facts.Sent(v) {
-				continue
-			}
-			if facts.Disrupts(f) {
-				n.Fault(f, false, nil)
-			}
-		}
+		v.Client = l.Process // a vote need not name it
+		n.faultsOn(v, facts.Delays, false)
 	}
 }
 
@@ -219,4 +211,69 @@ func (n *Narrative) LostLease(l *history.Lease, failed *history.Op) {
 	}
 	n.Add(Event{At: failed.Time, Kind: EventRefused, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Word: "lost", Ops: []int{failed.Index},
 		Text: fmt.Sprintf("an extension of %s failed: so many masters had refused it that no quorum could hold the token", l.Process)})
+}
+
+// answers describes the masters' answers.
+func (n *Narrative) answers(e *placed) string {
+	var parts []string
+	say := func(masters []string, text string) {
+		if len(masters) > 0 {
+			parts = append(parts, fault.Enumerate(facts.Distinct(masters))+" "+text)
+		}
+	}
+	byReason := map[string][]string{}
+	var reasons []string
+	group := func(masters []string, why func(string) string) {
+		clear(byReason)
+		reasons = reasons[:0]
+		for _, m := range facts.Distinct(masters) {
+			w := why(m)
+			if byReason[w] == nil {
+				reasons = append(reasons, w)
+			}
+			byReason[w] = append(byReason[w], m)
+		}
+		for _, w := range reasons {
+			say(byReason[w], w)
+		}
+	}
+	switch e.Command {
+	case history.CommandRelease:
+		say(e.Yes, "deleted the key")
+	default:
+		say(e.Yes, "said yes")
+	}
+	group(e.No, func(m string) string { return "said no" + n.refusal(e, m) })
+	group(e.Silent, func(m string) string { return "did not answer" + n.silence(e, m) })
+	return strings.Join(parts, "; ")
+}
+
+// refusal returns the reason why a master said no, as far as the votes show it.
+func (n *Narrative) refusal(e *placed, master string) string {
+	if e.Command != history.CommandSet {
+		return ": the key did not store that token"
+	}
+	if x := n.r.HolderAt(facts.Place{Master: master, Key: e.Key}, e.At); x != nil && x.Party.Token != e.Token {
+		return fmt.Sprintf(": it stored the key of %s", Again(x.Party.Client, e.Client))
+	}
+	return ""
+}
+
+// silence names the faults that may be why a master did not answer.
+func (n *Narrative) silence(e *placed, master string) string {
+	var names []string
+	for _, v := range e.ask.Votes {
+		if v.Master != master || !v.Unknown {
+			continue
+		}
+		for _, f := range n.r.FaultsWithin(facts.Sent(v), v.At) {
+			if facts.Silences(f, v) {
+				names = append(names, fmt.Sprintf("%s #%d", f.Name, f.ID))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }

@@ -58,10 +58,10 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 				return row, err
 			}
 		}
-		row.cell(levelOf(property)).put(*f)
+		row.cell(checker.Named(property).Level).put(*f)
 	}
 	for _, name := range s.Judges { // levels without any finding
-		level := cmp.Or(levelOf(name), name)
+		level := cmp.Or(checker.Named(name).Level, name)
 		if c := row.cell(level); len(c.Findings) == 0 {
 			if f := a.nothing(level, &row, mine); f != nil {
 				c.put(*f)
@@ -114,7 +114,7 @@ func whyInvalid(all []*series, level string) string {
 				continue
 			}
 			for _, j := range t.results {
-				if levelOf(j.property) == level && j.verdict == checker.Invalid {
+				if checker.Named(j.property).Level == level && j.verdict == checker.Invalid {
 					return j.why
 				}
 			}
@@ -179,7 +179,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		f.Outcome, f.Why, f.Help = Inconclusive, undecided.why, cmp.Or(undecided.help, "try --budget full")
 	case proof.Missing() != nil && inherent:
 		return nil, nil
-	case proof.Missing() != nil && (named || slices.Contains(s.Judges, levelOf(property)) && leads(property)):
+	case proof.Missing() != nil && (named || slices.Contains(s.Judges, checker.Named(property).Level) && checker.Named(property).Leads):
 		f.Outcome = Inconclusive
 		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
@@ -192,7 +192,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		return nil, nil
 	case inherent:
 		f.Outcome = NotApplicable
-		if named || slices.Contains(s.Judges, levelOf(property)) {
+		if named || slices.Contains(s.Judges, checker.Named(property).Level) {
 			f.Outcome = Inherent
 		}
 		f.Why = fmt.Sprintf("no lock can promise it here; %s did not show it", search.Counted(f.Schedules, "schedule", "schedules"))
@@ -205,12 +205,6 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	return f, nil
 }
 
-// leads reports whether a property stands for its level if a situation judges the whole level.
-func leads(property string) bool {
-	p, _ := checker.Named(property)
-	return p.Leads
-}
-
 // mostRuns limits the runs that a simulated audit stores for the same broken property.
 const mostRuns = 3
 
@@ -219,7 +213,7 @@ const mostRuns = 3
 // if the property is inherent or already has mostRuns runs.
 func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *trial) error {
 	only := ""
-	if !onlyClaims(f.Property) {
+	if !checker.Named(f.Property).OnlyClaims {
 		only = " --property " + f.Property
 	}
 	if f.Outcome == Broken && (a.runs[f.Property] < mostRuns || t.run != "") || a.opt.Driver != scenario.Sim {

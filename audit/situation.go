@@ -162,35 +162,20 @@ func Levels() []string {
 
 // properties returns the names of the properties that an audit judges: all that say something about the lock alone.
 func properties() []string {
-	return slices.DeleteFunc(checker.PropertyNames(), func(name string) bool {
-		p, _ := checker.Named(name)
-		return p.NotOfLock
-	})
-}
-
-// levelOf returns the level of a property, or "" if there is no such property.
-func levelOf(property string) string {
-	p, _ := checker.Named(property)
-	return p.Level
+	return slices.DeleteFunc(checker.PropertyNames(), func(name string) bool { return checker.Named(name).NotOfLock })
 }
 
 // featureOf returns what a property, or all properties of a level, need of a lock.
 func featureOf(name string) checker.Feature {
-	if p, known := checker.Named(name); known {
+	if p := checker.Named(name); p.Name != "" {
 		return p.Needs
 	}
 	return checker.PropertiesOf([]string{name})[0].Needs
 }
 
-// onlyClaims reports whether a property is judged only in claims and in situations that name it.
-func onlyClaims(property string) bool {
-	p, _ := checker.Named(property)
-	return p.OnlyClaims
-}
-
 // isInherent reports whether no lock keeps a property in the situation.
 func (s *Situation) isInherent(property string) bool {
-	return slices.Contains(s.Inherent, property) || slices.Contains(s.Inherent, levelOf(property))
+	return slices.Contains(s.Inherent, property) || slices.Contains(s.Inherent, checker.Named(property).Level)
 }
 
 // queued returns the situation for a lock with a queue. As documented, such a lock waits for each
@@ -205,7 +190,7 @@ func (s Situation) queued() Situation {
 
 // extra returns the properties that are judged only in situations that name them.
 func (s *Situation) extra() []string {
-	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool { return !onlyClaims(name) })
+	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool { return !checker.Named(name).OnlyClaims })
 }
 
 var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
@@ -224,7 +209,7 @@ func (s *Situation) check() *scenario.Problem {
 	known := slices.Concat(Levels(), properties())
 	for field, names := range map[string][]string{"judges": s.Judges, "inherent": s.Inherent} {
 		for i, name := range names {
-			if !slices.Contains(known, name) && !onlyClaims(name) {
+			if !slices.Contains(known, name) && !checker.Named(name).OnlyClaims {
 				return scenario.UnknownValue(fmt.Sprintf("%s[%d]", field, i), name, known)
 			}
 		}

@@ -128,7 +128,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		kinds[f.ID] = f.Name
 	}
 	add := func(v *checker.Result) {
-		if p, _ := checker.Named(v.Name); p.NotOfLock {
+		if checker.Named(v.Name).NotOfLock {
 			return
 		}
 		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
@@ -154,8 +154,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		add(&r.Verdicts[i])
 	}
 	for _, name := range s.of.extra() {
-		p, _ := checker.Named(name)
-		v := p.JudgeClaim(h)
+		v := checker.Named(name).JudgeClaim(h)
 		add(&v)
 	}
 	return t, nil
@@ -195,7 +194,7 @@ func (s *series) decideWhereToStop() {
 				continue
 			}
 			for _, j := range t.results {
-				if j.property != name && levelOf(j.property) != name {
+				if j.property != name && checker.Named(j.property).Level != name {
 					continue
 				}
 				p := proofs[j.property]
@@ -204,7 +203,7 @@ func (s *series) decideWhereToStop() {
 					proofs[j.property] = p
 				}
 				p.Add(j.evidence)
-				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || leads(j.property)) {
+				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || checker.Named(j.property).Leads) {
 					at = i
 				}
 			}

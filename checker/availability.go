@@ -10,20 +10,13 @@ import (
 
 var Availability = Property{
 	Name: "availability", Level: "AV", Says: "once faults have healed, every acquire succeeds within a bound", Leads: true,
-	rules: &rules{judge: (*run).availability, gaps: []gap{notHealed}},
+	rules: &rules{judge: afterHealing((*run).availability), gaps: []gap{notHealed}},
 }
 
 // availability judges AV: each acquire that was called after the faults had
 // healed was granted within the bound. These acquires wait for the lock, so an
 // acquire that fails, is late or never returns is a violation.
-func (r *run) availability() *judgement {
-	if !r.ReachesEnd() {
-		return nil
-	}
-	h := r.Healed()
-	if h.Problem != "" {
-		return &judgement{invalid: h.Problem}
-	}
+func (r *run) availability(h facts.Healing) *judgement {
 	var found []proven
 	clients := map[string]bool{}
 	judged, cut := 0, 0
@@ -60,8 +53,6 @@ func (r *run) availability() *judgement {
 		},
 	}
 	switch {
-	case len(found) > 0 && r.StalledSince(h.At) > MaxStall:
-		r.blameMachine(j, h.At)
 	case judged == 0 && cut > 0:
 		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", narrative.Count(cut, "acquire", "acquires"))
 	case judged == 0:
@@ -95,9 +86,22 @@ func (r *run) explainRefused(n *narrative.Narrative, a facts.Acquire) {
 // may have stood still. If it stood still for longer, the machine may be why acquires failed.
 const MaxStall = 0.05
 
-// blameMachine withdraws the violations because the machine stalled too much, so that commands may
-// have timed out because no process ran in time.
-func (r *run) blameMachine(j *judgement, from time.Duration) {
-	j.violations = nil
-	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*r.StalledSince(from), narrative.At(from))
+// afterHealing judges what came after all faults had ended. It withdraws violations if the machine stalled too much: then
+// commands may have timed out because no process ran in time.
+func afterHealing(judge func(*run, facts.Healing) *judgement) func(*run) *judgement {
+	return func(r *run) *judgement {
+		h := r.Healed()
+		switch {
+		case !r.ReachesEnd():
+			return nil
+		case h.Problem != "":
+			return &judgement{invalid: h.Problem}
+		}
+		j := judge(r, h)
+		if stalled := r.StalledSince(h.At); len(j.violations) > 0 && stalled > MaxStall {
+			j.violations = nil
+			j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after all faults had ended at %s: too busy to tell", 100*stalled, narrative.At(h.At))
+		}
+		return j
+	}
 }

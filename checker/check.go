@@ -36,11 +36,12 @@ func (r *Report) Err() error {
 }
 
 // Result returns the result for a property, or nil if the property was not judged.
-func (r *Report) Result(p Property) *Result {
-	for i := range r.Results {
-		if r.Results[i].Name == p.Name {
-			return &r.Results[i]
-		}
+func (r *Report) Result(p Property) *Result { return ResultOf(r.Results, p) }
+
+// ResultOf returns the result for a property among some, or nil.
+func ResultOf(results []Result, p Property) *Result {
+	if i := slices.IndexFunc(results, func(r Result) bool { return r.Name == p.Name }); i >= 0 {
+		return &results[i]
 	}
 	return nil
 }

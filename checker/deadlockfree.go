@@ -11,20 +11,13 @@ import (
 
 var DeadlockFree = Property{
 	Name: "deadlock-freedom", Level: "DF", Says: "once faults have healed, every key can be acquired again", Leads: true,
-	rules: &rules{judge: (*run).deadlockFree, gaps: []gap{notHealed}},
+	rules: &rules{judge: afterHealing((*run).deadlockFree), gaps: []gap{notHealed}},
 }
 
 // deadlockFree judges DF: each key of the history is granted within the bound
 // after the faults have healed. Like availability, and unlike the properties of safety,
 // it is about acquires that fail.
-func (r *run) deadlockFree() *judgement {
-	if !r.ReachesEnd() {
-		return nil
-	}
-	h := r.Healed()
-	if h.Problem != "" {
-		return &judgement{invalid: h.Problem}
-	}
+func (r *run) deadlockFree(h facts.Healing) *judgement {
 	type progress struct {
 		granted  bool          // within the bound
 		until    time.Duration // a client was granted it after the bound, or the history ends
@@ -89,8 +82,6 @@ func (r *run) deadlockFree() *judgement {
 		},
 	}
 	switch {
-	case len(found) > 0 && r.StalledSince(h.At) > MaxStall:
-		r.blameMachine(j, h.At)
 	case len(keys) == 0:
 		j.invalid = "no acquire was ever tried"
 	case untried != "":

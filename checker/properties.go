@@ -110,14 +110,14 @@ func names(properties []Property) (names []string) {
 	return names
 }
 
-// Named returns the property with a name, also one that only claims judge, and whether there is one.
-func Named(name string) (Property, bool) {
+// Named returns the property with a name, also one that only claims judge. It returns the zero value if there is none.
+func Named(name string) Property {
 	for _, all := range [][]Property{Properties, ContentionProperties} {
 		if i := slices.IndexFunc(all, func(p Property) bool { return p.Name == name }); i >= 0 {
-			return all[i], true
+			return all[i]
 		}
 	}
-	return Property{}, false
+	return Property{}
 }
 
 // scope says what the narrative of a violation of the property is about.
@@ -130,10 +130,7 @@ func (p Property) Words() string { return cmp.Or(p.Title, spaced(p.Name)) }
 
 // TitleOf returns the name of a property as people read it.
 func TitleOf(property string) string {
-	if p, known := Named(property); known {
-		return p.Words()
-	}
-	return spaced(property)
+	return cmp.Or(Named(property).Title, spaced(property))
 }
 
 // spaced returns a property's name with spaces: "mutual exclusion" for "mutual-exclusion".

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
 
 	"lockpick/history"
@@ -69,26 +70,17 @@ func (p Property) WhyUntested(h *history.History, unseen string) string {
 	return "not asked for"
 }
 
-// exemption returns why a property is not judged of locks of a kind, or "".
-type exemption func(history.LockKind) string
-
-func ordersNoWrites(kind history.LockKind) string {
-	if kind == history.Semaphore {
-		return "several clients may hold a semaphore at once, so it orders no writes"
-	}
-	return ""
+// exemption is a reason why a property is not judged of locks of a kind.
+type exemption struct {
+	kind history.LockKind // "": all but a mutex
+	why  string           // with a place for the kind, if it is for all
 }
 
-func sharesHolds(kind history.LockKind) string {
-	if kind == history.Reentrant {
-		return "the holds of one client on a re-entrant lock count as one and may share a token"
-	}
-	return ""
-}
-
-func extensionVotesUnknown(kind history.LockKind) string {
-	return "the votes for an extension of a " + kind.Words() + " are not known"
-}
+var (
+	ordersNoWrites        = exemption{history.Semaphore, "several clients may hold a semaphore at once, so it orders no writes"}
+	sharesHolds           = exemption{history.Reentrant, "the holds of one client on a re-entrant lock count as one and may share a token"}
+	extensionVotesUnknown = exemption{"", "the votes for an extension of a %s are not known"}
+)
 
 // ExemptsKind returns why the property is not judged of locks of a kind, or "".
 func (p Property) ExemptsKind(kind history.LockKind) string {
@@ -98,9 +90,12 @@ func (p Property) ExemptsKind(kind history.LockKind) string {
 	case p.Votes:
 		return "masters do not store one token for each holder of a " + kind.Words()
 	}
-	for _, exempt := range p.rules.exempt {
-		if why := exempt(kind); why != "" {
-			return why
+	for _, x := range p.rules.exempt {
+		switch x.kind {
+		case kind:
+			return x.why
+		case "":
+			return fmt.Sprintf(x.why, kind.Words())
 		}
 	}
 	return ""

@@ -76,16 +76,7 @@ type Expect struct {
 }
 
 // Level returns the level of the expected property.
-func (e *Expect) Level() string {
-	p, _ := checker.Named(e.Property)
-	return p.Level
-}
-
-// onlyClaims reports whether only claims judge the expected property.
-func (e *Expect) onlyClaims() bool {
-	p, _ := checker.Named(e.Property)
-	return p.OnlyClaims
-}
+func (e *Expect) Level() string { return checker.Named(e.Property).Level }
 
 // Schedules sets the number of schedules in the simulator for each budget; 0: the budget's default.
 type Schedules struct {
@@ -250,7 +241,7 @@ func (c *Case) check() *scenario.Problem {
 	for i := range c.Expect {
 		e := &c.Expect[i]
 		at := fmt.Sprintf("expect[%d].", i)
-		if _, ok := checker.Named(e.Property); !ok {
+		if checker.Named(e.Property).Name == "" {
 			return scenario.UnknownValue(at+"property", e.Property, checker.AllNames())
 		}
 		if e.Verdict != checker.Violated && e.Verdict != checker.Holds {

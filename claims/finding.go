@@ -56,14 +56,14 @@ func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 
 // result returns the verdict of a history on the property; false: there is none.
 func (e *Expect) result(h *history.History, r *judge.Result) (checker.Result, bool) {
-	if p, _ := checker.Named(e.Property); p.OnlyClaims {
+	p := checker.Named(e.Property)
+	if p.OnlyClaims {
 		return p.JudgeClaim(h), true
 	}
-	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
-	if i < 0 {
-		return checker.Result{}, false
+	if v := r.ResultOf(p); v != nil {
+		return *v, true
 	}
-	return r.Verdicts[i], true
+	return checker.Result{}, false
 }
 
 // hasExpectedReason reports whether a violation has the expected faults and text.

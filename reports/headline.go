@@ -138,7 +138,7 @@ func byWeight(r *judge.Result) []checker.Result {
 	worst := asked.Verdict()
 	if len(r.Properties) == 0 && worst != checker.Violated { // then the main property decides
 		for _, v := range asked.Verdicts {
-			if p, _ := checker.Named(v.Name); p.Main {
+			if checker.Named(v.Name).Main {
 				worst = v.Verdict
 			}
 		}
@@ -151,7 +151,7 @@ func byWeight(r *judge.Result) []checker.Result {
 }
 
 func weight(v checker.Result) int {
-	if p, _ := checker.Named(v.Name); p.Main {
+	if checker.Named(v.Name).Main {
 		return 0
 	}
 	return 1

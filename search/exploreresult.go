@@ -188,13 +188,13 @@ func (x *ExploreResult) fold(t *trial) {
 // fold counts a schedule by the verdict on the property in it. Nothing else decides whether a
 // schedule counts.
 func (l *PropertyCount) fold(t *trial) {
-	i := slices.IndexFunc(t.result.Verdicts, func(v checker.Result) bool { return v.Name == l.Name })
-	if i < 0 {
+	v := t.result.ResultOf(l.Property)
+	if v == nil {
 		l.Lacking[cmp.Or(t.result.Untested[l.Name], "the run did not exercise it")]++
 		return
 	}
 	l.Tested++
-	switch v := t.result.Verdicts[i]; v.Verdict {
+	switch v.Verdict {
 	case checker.Holds:
 		l.Conclusive++
 	case checker.Violated:
@@ -204,7 +204,7 @@ func (l *PropertyCount) fold(t *trial) {
 			l.First = t.number
 		}
 	default:
-		l.Lacking[lacking(&v)]++
+		l.Lacking[lacking(v)]++
 	}
 }
 
@@ -362,7 +362,9 @@ func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string
 			most = slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
 		}
 		if l.Tested == 0 {
-			help = helpUntested(l.Property)
+			if help = l.Help; help != "" {
+				help = ": try " + help
+			}
 		}
 		if x.Schedules <= 1 {
 			return fmt.Sprintf("%s proved nothing: %s%s", tried, most, help)

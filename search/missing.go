@@ -19,15 +19,6 @@ func lacking(v *checker.Result) string {
 // helpInconclusive ends a sentence with advice that makes schedules conclusive.
 const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"
 
-// helpUntested ends a sentence with the flags that make a scenario test a property. It returns "" if none are
-// known.
-func helpUntested(p checker.Property) string {
-	if p.Help == "" {
-		return ""
-	}
-	return ": try " + p.Help
-}
-
 // Counted renders a number with its noun, as in "1 schedule" and "2 schedules".
 func Counted(n int, one, many string) string {
 	if n == 1 {

@@ -107,7 +107,7 @@ func (c *Cause) rank() int {
 
 // importance is 0 for the main property, and else the position of a property among all.
 func importance(property string) int {
-	if p, _ := checker.Named(property); p.Main {
+	if checker.Named(property).Main {
 		return 0
 	}
 	return 1 + slices.IndexFunc(checker.Properties, func(p checker.Property) bool { return p.Name == property })

@@ -68,14 +68,7 @@ func (r *Result) ResultsFor(properties []string) []checker.Result {
 }
 
 // ResultOf returns the result for a property, or nil.
-func (r *Result) ResultOf(p checker.Property) *checker.Result {
-	for i := range r.Verdicts {
-		if r.Verdicts[i].Name == p.Name {
-			return &r.Verdicts[i]
-		}
-	}
-	return nil
-}
+func (r *Result) ResultOf(p checker.Property) *checker.Result { return checker.ResultOf(r.Verdicts, p) }
 
 // FirstViolation returns the earliest violation of some properties, and the property's name, or nil if there
 // is none.

@@ -62,12 +62,7 @@ func (r *Run) Attempts() []*Attempt {
 
 // asked reports whether an attempt sent a SET to a master.
 func (a *Attempt) asked(master string) bool {
-	for i := range a.Votes.IDs {
-		if a.Votes.Kind(i).Master == master {
-			return true
-		}
-	}
-	return false
+	return a.Votes.AnyOf(func(k *history.VoteKind) bool { return k.Master == master })
 }
 
 // numberOf numbers names in the order of their first use.

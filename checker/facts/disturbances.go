@@ -56,7 +56,7 @@ func (r *Run) findFaultsOf(master string) *masterFaults {
 		if !f.Installed || !slices.Contains(f.Masters, master) {
 			continue
 		}
-		if EndsMaster(f.Name) {
+		if fault.Of(f.Name).EndsMaster() {
 			x.ends = append(x.ends, f)
 			ended = append(ended, history.Span{From: f.Began, To: f.To})
 		}

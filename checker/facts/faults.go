@@ -8,16 +8,13 @@ import (
 	"lockpick/history/fault"
 )
 
-// EndsMaster reports whether a fault ends a master's process.
-func EndsMaster(name string) bool { return fault.Of(name).EndsMaster() }
-
 // StruckAt returns when a fault struck a master, and the line that shows it. A fault that ends the
 // master's process struck when the process was recorded to be down, any other fault when it was
 // installed. Masters that go down within a moment of each other were struck at one time, that of
 // the first.
 func (r *Run) StruckAt(f *history.Fault, master string) (when time.Duration, line int) {
 	when, line = f.From, f.Index
-	if !EndsMaster(f.Name) {
+	if !fault.Of(f.Name).EndsMaster() {
 		return when, line
 	}
 	down := func(master string) (State, bool) {
@@ -105,11 +102,6 @@ func Delays(f *history.Fault, v history.Vote) bool { return meets(f, v) && fault
 // command and the answer.
 func meets(f *history.Fault, v history.Vote) bool {
 	return f.Installed && f.From <= v.At && f.To >= Sent(v) && slices.Contains(f.Masters, v.Master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, v.Client))
-}
-
-// StopsRequests reports whether a fault keeps a command from its master.
-func StopsRequests(f *history.Fault) bool {
-	return !fault.Of(f.Name).Delays() && f.Params["direction"] != "replies"
 }
 
 // Disrupts reports whether a fault may keep masters from answering a client.

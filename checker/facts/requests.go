@@ -154,7 +154,7 @@ func (r *Run) ExecutedBy(v history.Vote) (when time.Duration, order int) {
 		return when, order
 	}
 	for _, f := range r.FaultsWithin(Sent(v), v.At) {
-		if !f.Installed || !slices.Contains(f.Masters, v.Master) || !EndsMaster(f.Name) && fault.Of(f.Name).Clock != fault.MasterClock {
+		if !f.Installed || !slices.Contains(f.Masters, v.Master) || !fault.Of(f.Name).EndsMaster() && fault.Of(f.Name).Clock != fault.MasterClock {
 			continue
 		}
 		if s, line := r.StruckAt(f, v.Master); s > Sent(v) && s <= when && line < order/2 {

@@ -74,16 +74,19 @@ func (vs Votes) InFlight(from, to time.Duration) iter.Seq[history.Vote] {
 	}
 }
 
+// AnyOf reports whether is returns true for what any of the votes has in common with its like.
+func (vs Votes) AnyOf(is func(*history.VoteKind) bool) bool {
+	return slices.ContainsFunc(vs.IDs, func(id int32) bool { return is(vs.History.Kind(id)) })
+}
+
 // AllAnswered reports whether every vote is an answer: a master may execute an unanswered command at
 // any later time.
 func (vs Votes) AllAnswered() bool {
-	for i := range vs.IDs {
-		if vs.Kind(i).Unknown {
-			return false
-		}
-	}
-	return true
+	return !vs.AnyOf(func(k *history.VoteKind) bool { return k.Unknown })
 }
+
+// AnyYes reports whether any of the votes is a yes.
+func (vs Votes) AnyYes() bool { return vs.AnyOf(func(k *history.VoteKind) bool { return k.Yes }) }
 
 // LastAnswer returns when the last of some votes arrived.
 func (vs Votes) LastAnswer() (last time.Duration) {
@@ -91,16 +94,6 @@ func (vs Votes) LastAnswer() (last time.Duration) {
 		last = max(last, vs.History.At(id))
 	}
 	return last
-}
-
-// AnyYes reports whether any of some votes is a yes.
-func (vs Votes) AnyYes() bool {
-	for i := range vs.IDs {
-		if vs.Kind(i).Yes {
-			return true
-		}
-	}
-	return false
 }
 
 // VoteIndex indexes the votes by token, and the masters' states by master.
@@ -169,8 +162,8 @@ func (e *VoteIndex) Between(from, to time.Duration) iter.Seq[history.Vote] {
 }
 
 // about reports whether a vote is on a lease.
-func about(v *history.VoteKind, l *history.Lease) bool {
-	return v.Key == l.Key && (v.Client == "" || v.Client == l.Process)
+func about(key, client string, l *history.Lease) bool {
+	return key == l.Key && (client == "" || client == l.Process)
 }
 
 // OnLease yields the votes on a lease's token, in order.
@@ -178,7 +171,7 @@ func (e *VoteIndex) OnLease(l *history.Lease) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		vs := e.ByToken(l.Token)
 		for i, id := range vs.IDs {
-			if about(vs.Kind(i), l) && !yield(e.h.Vote(id)) {
+			if k := vs.Kind(i); about(k.Key, k.Client, l) && !yield(e.h.Vote(id)) {
 				return
 			}
 		}
@@ -189,13 +182,8 @@ func (e *VoteIndex) OnLease(l *history.Lease) iter.Seq[history.Vote] {
 // command was sent by to.
 func (e *VoteIndex) InFlight(l *history.Lease, from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
-		vs := e.ByToken(l.Token)
-		last := to + e.h.LongestTook() // votes that arrive after last were sent after to
-		for _, id := range vs.IDs[vs.CountBefore(from):] {
-			if e.h.At(id) > last {
-				return
-			}
-			if about(e.h.Kind(id), l) && e.h.Sent(id) <= to && !yield(e.h.Vote(id)) {
+		for v := range e.ByToken(l.Token).InFlight(from, to) {
+			if about(v.Key, v.Client, l) && !yield(v) {
 				return
 			}
 		}

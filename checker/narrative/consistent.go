@@ -2,7 +2,6 @@ package narrative
 
 import (
 	"fmt"
-	"time"
 
 	"lockpick/checker/facts"
 	"lockpick/history"
@@ -60,7 +59,8 @@ func (n *Narrative) contradiction(done map[string]bool) (master string, yes, nex
 					continue
 				}
 				x, has := stored[m]
-				if has && x.Token != v.Token && e.At < n.storedAt(x)+n.r.Lifetime(x) && !done[fmt.Sprint(m, x.Index, v.Index)] {
+				executed, _ := n.r.ExecutedBy(x)
+				if has && x.Token != v.Token && e.At < executed+n.r.Lifetime(x) && !done[fmt.Sprint(m, x.Index, v.Index)] {
 					return m, x, v, true
 				}
 				stored[m] = v
@@ -68,12 +68,6 @@ func (n *Narrative) contradiction(done map[string]bool) (master string, yes, nex
 		}
 	}
 	return "", yes, next, false
-}
-
-// storedAt returns the time of the event that shows a vote.
-func (n *Narrative) storedAt(v history.Vote) (at time.Duration) {
-	at, _ = n.r.ExecutedBy(v)
-	return at
 }
 
 // vote returns the answer of a master in an event.

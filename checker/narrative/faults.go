@@ -56,7 +56,7 @@ func (n *Narrative) Fault(f *history.Fault, detail bool, masters []string) {
 		}
 		n.Add(e)
 	}
-	if facts.EndsMaster(f.Name) {
+	if fault.Of(f.Name).EndsMaster() {
 		for _, m := range masters {
 			n.restarts(f, m)
 		}

@@ -111,7 +111,9 @@ func (n *Narrative) LostKey(m string, a *history.Lease, yes, next history.Vote) 
 			n.aside = true
 			defer func() { n.aside = aside }()
 			for i, v := range between {
-				n.tenant(v)
+				if x := n.r.RequestOf(v); x != nil { // another client's key was stored in between
+					n.Request(x, true)
+				}
 				after := next
 				switch {
 				case i+1 < len(between):
@@ -163,13 +165,6 @@ func (n *Narrative) LeaseOfVote(v history.Vote) *history.Lease {
 		}
 	}
 	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, LostIndex: -1, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
-}
-
-// tenant adds the request by which another client's key was stored in between.
-func (n *Narrative) tenant(v history.Vote) {
-	if x := n.r.RequestOf(v); x != nil {
-		n.Request(x, true)
-	}
 }
 
 // lossBefore finds why a master that had stored a lease's key no longer stored it when it said

@@ -271,7 +271,7 @@ func (n *Narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 		}
 	}
 	for _, f := range slices.Backward(n.r.FaultsWithin(from, to)) {
-		if !facts.EndsMaster(f.Name) || !f.Installed || !slices.Contains(f.Masters, m) {
+		if !fault.Of(f.Name).EndsMaster() || !f.Installed || !slices.Contains(f.Masters, m) {
 			continue
 		}
 		struck, _ := n.r.StruckAt(f, m)

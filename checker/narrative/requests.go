@@ -26,7 +26,9 @@ func (n *Narrative) Request(a *facts.Request, detail bool) {
 	}
 	for _, v := range a.Votes {
 		e.Ops = append(e.Ops, v.Index)
-		if v.Unknown && slices.ContainsFunc(n.r.FaultsWithin(facts.Sent(v), v.At), func(f *history.Fault) bool { return facts.Silences(f, v) && facts.StopsRequests(f) }) {
+		if v.Unknown && slices.ContainsFunc(n.r.FaultsWithin(facts.Sent(v), v.At), func(f *history.Fault) bool {
+			return facts.Silences(f, v) && !fault.Of(f.Name).Delays() && f.Params["direction"] != "replies"
+		}) {
 			e.Cut = append(e.Cut, v.Master)
 		}
 	}

@@ -139,7 +139,7 @@ var mutants = []mutant{
 	{"checker/facts", "(*Run).LostHolder", "make condition false", "FCrash", "a holder that crashed is not lost"},
 	{"checker", "(*run).quorumGranted", "replace < by <=", "yes", "a quorum is one vote more"},
 	{"checker", "(*run).quorumGranted", "replace > by >=", "Began", "an attempt of half a TTL is too slow"},
-	{"checker/facts", "(*Attempt).asked", "make condition false", "Master", "no attempt asked a master"},
+	{"checker/facts", "(*Attempt).asked", "replace == by !=", "Master", "an attempt asked every other master"},
 	{"checker", "(*run).orphanMoment", "drop argument", "ttl #3", "the moment is not scaled to the TTL"},
 	{"checker", "(*run).orphaned", "drop operand", "again LastAnswer", "a key set after a late release is an orphan"},
 	{"checker", "(*run).orphaned", "drop operand", "seen LastAnswer", "a snapshot from before the release shows an orphan"},

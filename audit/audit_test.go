@@ -29,7 +29,7 @@ func TestBattery(t *testing.T) {
 	for _, s := range all {
 		for _, name := range s.Judges {
 			level := name
-			if l := levelOf(name); l != "" {
+			if l := checker.Named(name).Level; l != "" {
 				level = l
 			}
 			judged[level] = true

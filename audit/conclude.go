@@ -58,10 +58,10 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 				return row, err
 			}
 		}
-		row.cell(levelOf(property)).put(*f)
+		row.cell(checker.Named(property).Level).put(*f)
 	}
 	for _, name := range s.Judges { // levels without any finding
-		level := cmp.Or(levelOf(name), name)
+		level := cmp.Or(checker.Named(name).Level, name)
 		if c := row.cell(level); len(c.Findings) == 0 {
 			if f := a.nothing(level, &row, mine); f != nil {
 				c.put(*f)
@@ -94,7 +94,7 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
 	case row.Schedules == 0:
 		f.Why, f.Help = "interrupted before it was tried", judge.Program+" audit --resume goes on"
-	case !a.subject.judges(level), level == checker.Extension.Level && !a.subject.Extends, (level == checker.FencedWrites.Level || level == checker.FencingMonotone.Level) && !a.subject.Fencing:
+	case !a.subject.judges(level), featureOf(level) == checker.Extensions && !a.subject.Extends, featureOf(level) == checker.FencingTokens && !a.subject.Fencing:
 		return nil
 	default:
 		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))
@@ -114,7 +114,7 @@ func whyInvalid(all []*series, level string) string {
 				continue
 			}
 			for _, j := range t.results {
-				if levelOf(j.property) == level && j.verdict == checker.Invalid {
+				if checker.Named(j.property).Level == level && j.verdict == checker.Invalid {
 					return j.why
 				}
 			}
@@ -179,7 +179,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		f.Outcome, f.Why, f.Help = Inconclusive, undecided.why, cmp.Or(undecided.help, "try --budget full")
 	case proof.Missing() != nil && inherent:
 		return nil, nil
-	case proof.Missing() != nil && (named || leads(s, property)):
+	case proof.Missing() != nil && (named || slices.Contains(s.Judges, checker.Named(property).Level) && checker.Named(property).Leads):
 		f.Outcome = Inconclusive
 		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
@@ -192,7 +192,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		return nil, nil
 	case inherent:
 		f.Outcome = NotApplicable
-		if named || slices.Contains(s.Judges, levelOf(property)) {
+		if named || slices.Contains(s.Judges, checker.Named(property).Level) {
 			f.Outcome = Inherent
 		}
 		f.Why = fmt.Sprintf("no lock can promise it here; %s did not show it", search.Counted(f.Schedules, "schedule", "schedules"))
@@ -205,18 +205,6 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	return f, nil
 }
 
-// leading maps each level to the property that represents it if a situation judges the whole level.
-var leading = map[string]checker.Property{
-	"L1": checker.Quorum, "L2": checker.MutualExclusion, "L3": checker.BeliefExclusion, "L4": checker.NoStaleWrite, "L5": checker.FencedWrites,
-	"FM": checker.FencingMonotone, "EXT": checker.Extension, "DF": checker.DeadlockFree, "AV": checker.Availability,
-}
-
-// leads reports whether a property represents a level that the situation judges.
-func leads(s *Situation, property string) bool {
-	level := levelOf(property)
-	return slices.Contains(s.Judges, level) && leading[level].Name == property
-}
-
 // mostRuns limits the runs that a simulated audit stores for the same broken property.
 const mostRuns = 3
 
@@ -225,7 +213,7 @@ const mostRuns = 3
 // if the property is inherent or already has mostRuns runs.
 func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *trial) error {
 	only := ""
-	if checker.Contentions[f.Property] == nil {
+	if !checker.Named(f.Property).OnlyClaims {
 		only = " --property " + f.Property
 	}
 	if f.Outcome == Broken && (a.runs[f.Property] < mostRuns || t.run != "") || a.opt.Driver != scenario.Sim {

@@ -73,7 +73,7 @@ func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) error {
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		if f.Outcome != Broken || f.Run == "" || checker.Contentions[f.Property] != nil {
+		if f.Outcome != Broken || f.Run == "" || checker.Named(f.Property).OnlyClaims {
 			continue
 		}
 		if f.Replayed == nil {

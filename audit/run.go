@@ -393,10 +393,10 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 // scenario.
 func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool {
-		switch cmp.Or(levelOf(name), name) {
-		case checker.Extension.Level:
+		switch featureOf(name) {
+		case checker.Extensions:
 			return !a.subject.Extends || base.Extend == 0
-		case checker.FencedWrites.Level, checker.FencingMonotone.Level:
+		case checker.FencingTokens:
 			return !base.Fencing
 		}
 		return false

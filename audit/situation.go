@@ -113,7 +113,7 @@ type Subject struct {
 // judges reports whether any property of a level is judged of locks of the subject's kind.
 func (s *Subject) judges(level string) bool {
 	return slices.ContainsFunc(checker.PropertiesOf([]string{level}), func(p checker.Property) bool {
-		return checker.Untested(p, s.kind()) == ""
+		return p.ExemptsKind(s.kind()) == ""
 	})
 }
 
@@ -158,33 +158,29 @@ func (s *Subject) lacks(wanted []string) string {
 	return ""
 }
 
-// Levels returns the columns of the card: the levels of all properties except lost updates, which
-// depend on the guarded resource and not on the lock.
+// Levels returns the columns of the card: the levels of the properties that an audit judges.
 func Levels() []string {
-	return slices.DeleteFunc(checker.Levels(), func(l string) bool { return l == checker.NoLostUpdate.Level })
-}
-
-// properties returns the names of the properties that an audit judges: all except ghost keys, which
-// any late message causes, and lost updates, which depend on the guarded resource.
-func properties() []string {
-	return slices.DeleteFunc(checker.PropertyNames(), func(p string) bool {
-		return p == checker.GhostKeys.Name || p == checker.NoLostUpdate.Name
+	return slices.DeleteFunc(checker.Levels(), func(l string) bool {
+		return !slices.ContainsFunc(checker.PropertiesOf([]string{l}), func(p checker.Property) bool { return !p.NotOfLock })
 	})
 }
 
-// levelOf returns the level of a property, or "" if there is no such property.
-func levelOf(property string) string {
-	for _, p := range slices.Concat(checker.Properties, checker.ContentionProperties) {
-		if p.Name == property {
-			return p.Level
-		}
+// properties returns the names of the properties that an audit judges: all that say something about the lock alone.
+func properties() []string {
+	return slices.DeleteFunc(checker.PropertyNames(), func(name string) bool { return checker.Named(name).NotOfLock })
+}
+
+// featureOf returns what a property, or all properties of a level, need of a lock.
+func featureOf(name string) checker.Feature {
+	if p := checker.Named(name); p.Name != "" {
+		return p.Needs
 	}
-	return ""
+	return checker.PropertiesOf([]string{name})[0].Needs
 }
 
 // isInherent reports whether no lock keeps a property in the situation.
 func (s *Situation) isInherent(property string) bool {
-	return slices.Contains(s.Inherent, property) || slices.Contains(s.Inherent, levelOf(property))
+	return slices.Contains(s.Inherent, property) || slices.Contains(s.Inherent, checker.Named(property).Level)
 }
 
 // queued returns the situation for a lock with a queue. As documented, such a lock waits for each
@@ -199,7 +195,7 @@ func (s Situation) queued() Situation {
 
 // extra returns the properties that are judged only in situations that name them.
 func (s *Situation) extra() []string {
-	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool { return checker.Contentions[name] == nil })
+	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool { return !checker.Named(name).OnlyClaims })
 }
 
 var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
@@ -218,7 +214,7 @@ func (s *Situation) check() *scenario.Problem {
 	known := slices.Concat(Levels(), properties())
 	for field, names := range map[string][]string{"judges": s.Judges, "inherent": s.Inherent} {
 		for i, name := range names {
-			if !slices.Contains(known, name) && checker.Contentions[name] == nil {
+			if !slices.Contains(known, name) && !checker.Named(name).OnlyClaims {
 				return scenario.UnknownValue(fmt.Sprintf("%s[%d]", field, i), name, known)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/internal/wholefile"
 	"lockpick/search"
@@ -52,7 +53,7 @@ type judgement struct {
 	why      string
 	help     string
 	evidence []checker.Evidence // its contribution to the evidence of its situation; none: it proves nothing
-	first    *checker.Violation
+	first    *narrative.Violation
 	faults   []string // kinds of faults in the reason
 }
 
@@ -127,7 +128,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		kinds[f.ID] = f.Name
 	}
 	add := func(v *checker.Result) {
-		if levelOf(v.Name) == checker.NoLostUpdate.Level || v.Name == checker.GhostKeys.Name {
+		if checker.Named(v.Name).NotOfLock {
 			return
 		}
 		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
@@ -136,7 +137,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		}
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 {
 			first := v.Violations[0]
-			if i := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return !stalled(&x) }); i >= 0 {
+			if i := slices.IndexFunc(v.Violations, func(x narrative.Violation) bool { return !stalled(&x) }); i >= 0 {
 				first = v.Violations[i]
 			} else { // not the lock's fault
 				j.verdict, j.why, j.help = checker.Unknown, "violated only while the machine of the harness stood still: "+first.Summary, "run it on a machine with less load"
@@ -153,7 +154,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		add(&r.Verdicts[i])
 	}
 	for _, name := range s.of.extra() {
-		v := checker.Contentions[name](h)
+		v := checker.Named(name).JudgeClaim(h)
 		add(&v)
 	}
 	return t, nil
@@ -161,8 +162,8 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 
 // stalled reports whether the machine of the harness, which runs all clients too, stalled during a
 // violation. Simulated machines never stall.
-func stalled(v *checker.Violation) bool {
-	return slices.ContainsFunc(v.Events, func(e checker.Event) bool { return e.Kind == checker.EventStalled })
+func stalled(v *narrative.Violation) bool {
+	return slices.ContainsFunc(v.Events, func(e narrative.Event) bool { return e.Kind == narrative.EventStalled })
 }
 
 // result returns the schedule's result for a property; nil: it was not judged.
@@ -193,7 +194,7 @@ func (s *series) decideWhereToStop() {
 				continue
 			}
 			for _, j := range t.results {
-				if j.property != name && levelOf(j.property) != name {
+				if j.property != name && checker.Named(j.property).Level != name {
 					continue
 				}
 				p := proofs[j.property]
@@ -202,7 +203,7 @@ func (s *series) decideWhereToStop() {
 					proofs[j.property] = p
 				}
 				p.Add(j.evidence)
-				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || leading[name].Name == j.property) {
+				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || checker.Named(j.property).Leads) {
 					at = i
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/clients"
 	"lockpick/history"
 )
@@ -48,7 +49,7 @@ func TestLibraryInAnotherLanguageIsConvictedAndExplained(t *testing.T) {
 		said = append(said, string(e.Kind))
 	}
 	story := strings.Join(said, " ")
-	for _, kind := range []checker.EventKind{checker.EventGranted, checker.EventFault, checker.EventUp} {
+	for _, kind := range []narrative.EventKind{narrative.EventGranted, narrative.EventFault, narrative.EventUp} {
 		if !strings.Contains(story, string(kind)) {
 			t.Errorf("the explanation has no %s: %s", kind, story)
 		}

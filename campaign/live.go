@@ -21,20 +21,21 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	if len(c.s.Properties) > 0 {
 		asked = checker.PropertiesOf(c.s.Properties)
 	}
+	watched := func(p checker.Property) bool { return p.Watched }
 	var once sync.Once
 	soon := func() {
 		// Stop a little later. When the run stops, a client releases its lease; in virtual time
 		// that would otherwise happen at the very instant at which the violation began.
 		once.Do(func() { c.runtime.AfterFunc(100*time.Millisecond, stop) })
 	}
-	if slices.Contains(asked, checker.MutualExclusion) {
+	if slices.ContainsFunc(asked, watched) {
 		c.recorder.Observe(func(history.Op) {
 			if c.watch.Violations() > 0 {
 				soon()
 			}
 		})
 	}
-	if len(asked) == 1 && asked[0] == checker.MutualExclusion {
+	if !slices.ContainsFunc(asked, func(p checker.Property) bool { return !watched(p) }) {
 		return
 	}
 	live := checker.NewLive(headerOf(&c.s, c.masters, c.hello, "", time.Time{}), asked...)

@@ -7,6 +7,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // TestNoStoryInventsAVote: an extension that no master granted is told without votes, whatever the extension before it had.
@@ -21,13 +22,13 @@ func TestNoStoryInventsAVote(t *testing.T) {
 	for _, r := range checker.Check(h, checker.Extension).Results {
 		for _, v := range r.Violations {
 			for _, e := range v.Events {
-				if e.Kind != checker.EventExtended || e.At != v.At {
+				if e.Kind != narrative.EventExtended || e.At != v.At {
 					continue
 				}
 				told++
 				for _, m := range e.Yes {
 					for _, x := range v.Events {
-						if x.Kind == checker.EventAnswered && x.At == e.At && slices.Contains(x.Silent, m) {
+						if x.Kind == narrative.EventAnswered && x.At == e.At && slices.Contains(x.Silent, m) {
 							t.Errorf("%q after %q", e.Text, x.Text)
 						}
 					}

@@ -3,15 +3,14 @@ package checker
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"sort"
 	"time"
 
+	"lockpick/checker/facts"
 	"lockpick/history"
 )
 
-// Report is the result of judging a history by every property that applies to it.
+// Report is the result of run a history by every property that applies to it.
 type Report struct {
 	// Results has the results in the order of Properties. It has none for a
 	// property that the run did not exercise (no extension, no guarded resource, no
@@ -37,11 +36,12 @@ func (r *Report) Err() error {
 }
 
 // Result returns the result for a property, or nil if the property was not judged.
-func (r *Report) Result(p Property) *Result {
-	for i := range r.Results {
-		if r.Results[i].Name == p.Name {
-			return &r.Results[i]
-		}
+func (r *Report) Result(p Property) *Result { return ResultOf(r.Results, p) }
+
+// ResultOf returns the result for a property among some, or nil.
+func ResultOf(results []Result, p Property) *Result {
+	if i := slices.IndexFunc(results, func(r Result) bool { return r.Name == p.Name }); i >= 0 {
+		return &results[i]
 	}
 	return nil
 }
@@ -64,26 +64,21 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
+	run.second = second
 	unseen := unseen(h)
 	if unseen != "" { // the lock is of another kind than the votes describe
-		run.h, run.seen = h.WithoutVotes(), h
+		run.History, run.Unfiltered = h.WithoutVotes(), h
 	}
 	rep := Report{DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
-		if p.Votes && unseen != "" || Untested(p, run.law.kind) != "" {
+		if p.Votes && unseen != "" || p.ExemptsKind(run.Lock.Kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
 			continue
 		}
-		var j *judgement
-		if p == MutualExclusion {
-			j = run.mutualExclusion(second(h.Ops))
-			rep.Disagreement = j.contradiction
-		} else {
-			j = judges[p](run)
-		}
-		if j != nil {
+		if j := p.rules.judge(run); j != nil {
+			rep.Disagreement += j.contradiction
 			rep.Results = append(rep.Results, run.conclude(p, j))
 		}
 	}
@@ -112,110 +107,23 @@ func unseen(h *history.Packed) string {
 	return ""
 }
 
-// run is a history with the derived data that several properties need.
-type run struct {
-	h             *history.Packed
-	law           law             // which holds and sections may overlap
-	seen          *history.Packed // with the votes that h leaves out, because they do not describe the lock; nil: h has all
-	leases        []*history.Lease
-	leaseOf       []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
-	faults        []*history.Fault
-	pauses        map[string][]pause
-	end           time.Duration // time of the last operation
-	ended         bool          // the history has its end mark
-	interrupted   interruption
-	died          death
-	window        history.Span                // only events in it are judged; the rest is context
-	slack         time.Duration               // how late an event may have been recorded
-	faulty        []history.Span              // built when first needed
-	competed      map[*history.Lease]bool     // built when first needed
-	evidence      *evidence                   // built when first needed
-	logs          *commandLogs                // built when first needed
-	calls         *history.Calls              // built when first needed
-	acquires      []attempt                   // built when first needed
-	byKey         map[string][]*history.Lease // built when first needed
-	allWaits      []starvation                // built when first needed
-	used          []string                    // masters that the lock sends commands to; built when first needed
-	waitsKnown    bool                        // allWaits is built
-	asks          map[requester][]*asked      // each party's requests, built when first needed
-	answered      map[string]map[string]votes // votes by command and master, built when first needed
-	names         []string                    // names of the masters, built when first needed
-	stood         *intervals                  // stalls, built when first needed
-	selfExtending map[*history.Lease]bool     // whether a lease is extended without a call; cached
-	extends       map[leaseName][]history.Span
-	faulted       *intervals                       // faults, built when first needed
-	effective     map[*history.Fault]bool          // whether a fault took effect; cached
-	reached       map[string]reach                 // by client, built when first needed
-	byMaster      map[string]*masterFaults         // built when first needed
-	stopped       map[string]intervals             // by client: when it stood still, built when first needed
-	troubles      map[link]intervals               // built when first needed
-	attemptsOn    map[string]*keyAttempts          // by key, built when first needed
-	effects       map[*history.Lease][]storedWrite // built when first needed
-	lines         map[string][]int32               // positions in h.Ops by process, built when first needed
-}
-
-func newRun(h *history.Packed) *run {
-	r := &run{h: h, law: lawOf(&h.Header), faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
-		window: history.Span{From: -1 << 62, To: 1 << 62}, interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
-	r.leases, r.leaseOf = history.LeasesByLine(h.Ops)
-	if n := len(h.Ops); n > 0 {
-		r.end = h.Ops[n-1].Time
-		r.ended = h.Ops[n-1].F == history.FEnd
-	}
-	return r
-}
-
-// counts reports whether the time t is in the judged window.
-func (r *run) counts(t time.Duration) bool { return r.window.From <= t && t < r.window.To }
-
-// final reports whether the judged window reaches to the end of the history.
-func (r *run) final() bool { return r.end < r.window.To }
-
-// leaseAt returns the lease that the line at a position of h.Ops is about, or nil.
-func (r *run) leaseAt(position int) *history.Lease {
-	if n := r.leaseOf[position]; n >= 0 {
-		return r.leases[n]
-	}
-	return nil
-}
-
 func (r *run) deadOnArrival() int {
 	n := 0
-	for _, l := range r.leases {
-		if deadOnArrival(l) && r.counts(l.Acquired()) {
+	for _, l := range r.Leases {
+		if facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) {
 			n++
 		}
 	}
 	return n
 }
 
-// deadOnArrival reports whether a lease was over when its acquire returned. This
-// is not the same as an empty hold: a client may release a lease the moment it acquires it.
-func deadOnArrival(l *history.Lease) bool {
-	return l.Grants[0].Until <= l.Grants[0].At
+// run is a history that is being judged.
+type run struct {
+	*facts.Run
+	second func([]history.Op) linearizability // decides mutual exclusion a second time
+	died   death
 }
 
-// linesOf returns the positions in h.Ops of a process's lines.
-func (r *run) linesOf(process string) []int32 {
-	if r.lines == nil {
-		r.lines = map[string][]int32{}
-		for i := range r.h.Ops {
-			p := r.h.Ops[i].Process
-			r.lines[p] = append(r.lines[p], int32(i))
-		}
-	}
-	return r.lines[process]
-}
-
-// following yields the operations of a process after a line.
-func (r *run) following(process string, index int) iter.Seq[*history.Op] {
-	return func(yield func(*history.Op) bool) {
-		lines := r.linesOf(process)
-		first := sort.Search(len(lines), func(i int) bool { return r.h.Ops[lines[i]].Index > index })
-		for _, i := range lines[first:] {
-			if !yield(&r.h.Ops[i]) {
-				return
-			}
-		}
-	}
+func newRun(h *history.Packed) *run {
+	return &run{Run: facts.New(h), died: foreignDeath(h.Ops)}
 }

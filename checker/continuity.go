@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // revival is an extension granted by masters that had not stored the token without a break since
@@ -18,22 +21,26 @@ type revival struct {
 	missed        map[string]*history.Op  // by master: the snapshot that did not list the key
 }
 
+var Continuity = Property{
+	Name: "continuity", Level: "EXT", Says: "an extension revives no key that was gone", Help: "--extend 1", Votes: true, Needs: Extensions,
+	rules: &rules{judge: (*run).continuity, gaps: []gap{noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
+}
+
 // continuity judges EXT: the lease that an extension prolongs has never been lost. A master that
 // said yes to the extension has created the key anew if, since the grant before, it said yes to
 // the SET of another token, or said yes to no command for longer than the TTL. If the other
 // masters are no quorum, the extension has revived a lost lease.
 func (r *run) continuity() *judgement {
-	q, ttl := r.quorum(), r.h.Header.TTL
+	q, ttl := r.Quorum(), r.History.Header.TTL
 	if q == 0 || ttl <= 0 {
 		return nil
 	}
 	var judged []time.Duration
-	var found []Violation
-	byGrant := map[int]revival{}
-	for _, l := range r.leases {
+	var found []proven
+	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
-			asked, ok := r.asked(g.Index)
-			if g.Bent || !ok || !r.counts(g.At) {
+			asked, ok := r.CalledAt(g.Index)
+			if g.Bent || !ok || !r.InWindow(g.At) {
 				continue
 			}
 			voted, x := r.unbroken(l, l.Grants[i], g, asked, ttl)
@@ -42,9 +49,7 @@ func (r *run) continuity() *judgement {
 			}
 			judged = append(judged, g.At)
 			if len(x.whole) < q {
-				byGrant[g.Index] = x
-				found = append(found, Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
-					Tokens: []string{l.Token}, Clients: []string{l.Process}})
+				found = append(found, proven{onLeases(g.At, g.At, []int{x.before.Index, g.Index}, l), func(n *narrative.Narrative) { r.explainRevival(n, x) }})
 			}
 		}
 	}
@@ -54,13 +59,8 @@ func (r *run) continuity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(v *Violation) { r.explainRevival(v, byGrant[v.Ops[1]]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(t.found, t.checked, "extensions"), at(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s revived a key that had been gone", count(t.checked, "extension", "extensions"))
-		},
+		violated: firstOf("extensions", "revived a key that had been gone"),
+		holds:    allOf("none of %s revived a key that had been gone", "extension", "extensions"),
 	}
 }
 
@@ -68,18 +68,18 @@ func (r *run) continuity() *judgement {
 // token all the time since the grant before it.
 func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
 	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
-	t := r.commandLogs()
-	for _, m := range r.masterNames() {
-		p := place{m, l.Key}
-		mine := t.byID(logID{p, party{l.Process, l.Token}})
+	t := r.CommandLogs()
+	for _, m := range r.Masters() {
+		p := facts.Place{Master: m, Key: l.Key}
+		mine := t.ByID(facts.LogID{Place: p, Party: facts.Party{Client: l.Process, Token: l.Token}})
 		if mine == nil {
 			continue
 		}
 		var yes, earlier *history.Vote
 		unknown := false
-		for _, vs := range []votes{mine.sets, mine.extends} {
-			for v := range vs.all() {
-				switch now := v.Command == history.CommandExtend && v.At >= asked && sent(v) <= g.At+r.slack; {
+		for _, vs := range []facts.Votes{mine.Sets, mine.Extensions} {
+			for v := range vs.All() {
+				switch now := v.Command == history.CommandExtend && v.At >= asked && facts.Sent(v) <= g.At+r.Slack; {
 				case now && v.Unknown, !now && v.Unknown && v.At <= g.At:
 					unknown = true
 				case now && v.Yes && yes == nil:
@@ -98,24 +98,57 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 			continue
 		}
 		voted++
-		if earlier == nil || r.stalledIn(earlier.At, yes.At) {
+		if earlier == nil || r.StalledIn(earlier.At, yes.At) {
 			x.whole = append(x.whole, m)
 			continue
 		}
-		u := lastOther(t.yes[p], mine.who, sent(*yes)-r.slack)
-		missed := t.missed(p, l.Token, earlier.At, sent(*yes)-r.slack)
+		u := lastOther(t.Granted[p], mine.Party, facts.Sent(*yes)-r.Slack)
+		missed := t.SnapshotWithout(p, l.Token, earlier.At, facts.Sent(*yes)-r.Slack)
 		switch { // a restart may restore a key that was gone before it
-		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-r.slack, yes.At):
+		case u != nil && facts.Sent(*u) > earlier.At && !r.EndedAfter(m, facts.Sent(*u)-r.Slack, yes.At):
 			x.taken[m] = *u
-		case missed != nil && !r.endedAfter(m, snapshotBegan(missed), yes.At):
+		case missed != nil && !r.EndedAfter(m, facts.SnapshotBegan(missed), yes.At):
 			x.missed[m] = missed
-		case r.restartedIn(m, sent(*earlier), yes.At):
+		case r.RestartedIn(m, facts.Sent(*earlier), yes.At):
 			x.whole = append(x.whole, m)
-		case sent(*yes) > earlier.At+ttl+ttl/50+r.slack && !r.bentIn(m, sent(*earlier), yes.At):
+		case facts.Sent(*yes) > earlier.At+ttl+ttl/50+r.Slack && !r.DisturbedIn(m, facts.Sent(*earlier), yes.At):
 			x.lapsed[m] = *earlier
 		default:
 			x.whole = append(x.whole, m)
 		}
 	}
 	return voted, x
+}
+
+// explainRevival explains that an extension revived a key that had been gone.
+func (r *run) explainRevival(n *narrative.Narrative, x revival) {
+	v := n.Violation
+	l := x.lease
+	v.Summary = fmt.Sprintf("%s's lease on %s was extended at %s though its key was gone from a quorum's masters meanwhile", l.Process, v.Key, narrative.At(v.At))
+	n.Extension(l, x.before, x.grant)
+	var gone []string
+	narrative.EachLoss(r.Masters(), func(m string) narrative.Loss {
+		if u, ok := x.taken[m]; ok {
+			gone = append(gone, m)
+			return narrative.Loss{Name: "taken by " + u.Token, Explain: func(ms []string) {
+				n.LostBy(ms, l, narrative.Event{At: u.At, Cause: narrative.CauseTaken, Word: "taken", Ops: []int{u.Index}},
+					fmt.Sprintf("set the key for %s: that of %s was gone", narrative.Again(u.Client, l.Process), l.Process))
+			}}
+		}
+		if snapshot := x.missed[m]; snapshot != nil {
+			gone = append(gone, m)
+			return narrative.Loss{Name: "missed at " + narrative.At(snapshot.Time), Explain: func(ms []string) {
+				n.LostBy(ms, l, narrative.Event{At: snapshot.Time, Cause: narrative.CauseSeen, Word: "gone", Ops: []int{snapshot.Index}}, fmt.Sprintf("did not store the key of %s", l.Process))
+			}}
+		}
+		if u, ok := x.lapsed[m]; ok {
+			gone = append(gone, m)
+			end := u.At + r.Lifetime(u)
+			return narrative.Loss{Name: "lapsed at " + narrative.At(end), Explain: func(ms []string) {
+				n.LostBy(ms, l, narrative.Event{At: end, Cause: narrative.CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, fault.Enumerate(ms))}, "")
+			}}
+		}
+		return narrative.Loss{}
+	})
+	n.Violated(fmt.Sprintf("the extension created the key of %s anew on %s", l.Process, fault.Enumerate(gone)))
 }

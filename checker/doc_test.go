@@ -74,17 +74,23 @@ func TestEachLevelAndPropertyHasAName(t *testing.T) {
 	if len(LevelTexts) != len(Levels()) {
 		t.Errorf("%d texts for %d levels", len(LevelTexts), len(Levels()))
 	}
+	leads := map[string]int{}
+	for _, p := range Properties {
+		if p.Leads {
+			leads[p.Level]++
+		}
+	}
+	for _, l := range Levels() {
+		if l != NoLostUpdate.Level && leads[l] != 1 {
+			t.Errorf("%d properties stand for %s, want 1", leads[l], l)
+		}
+	}
 	seen := map[string]bool{}
 	for _, p := range Properties {
-		title := TitleOf(p.Name)
+		title := p.Words()
 		if seen[title] {
 			t.Errorf("two properties are called %s", title)
 		}
 		seen[title] = true
-	}
-	for name := range titles {
-		if !slices.Contains(PropertyNames(), name) {
-			t.Errorf("%s is not a property", name)
-		}
 	}
 }

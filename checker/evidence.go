@@ -1,248 +1,108 @@
 package checker
 
 import (
-	"iter"
-	"slices"
+	"fmt"
+	"strings"
 	"time"
 
-	"lockpick/history"
+	"lockpick/checker/facts"
 )
 
-// votes is a selection of a history's votes, by their ids. A vote is unpacked only while it is
-// examined, to save memory.
-type votes struct {
-	h   *history.Packed
-	ids []int32
+// Evidence is a count of events that a property needs before its verdict may be Holds, and how many
+// the run had.
+type Evidence struct {
+	What string `json:"what"`           // a plural: contended acquisitions
+	Got  int    `json:"got"`            // how many the run had
+	Need int    `json:"need"`           // how many the verdict Holds needs
+	Help string `json:"help,omitempty"` // what the user can do if there are too few
+
+	// UnderFaults says that these are the events of the row before that happened while a fault was in
+	// force or within a TTL after it.
+	UnderFaults bool `json:"-"`
 }
 
-func (vs votes) len() int                     { return len(vs.ids) }
-func (vs votes) at(i int) history.Vote        { return vs.h.Vote(vs.ids[i]) }
-func (vs votes) kind(i int) *history.VoteKind { return vs.h.Kind(vs.ids[i]) }
+// Needs returns how much of the evidence is needed and was there, and what helps, as the end of a sentence.
+func (e *Evidence) Needs() string {
+	s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
+	if e.Help != "" {
+		s += ": " + e.Help
+	}
+	return s
+}
 
-// all yields the votes in order.
-func (vs votes) all() iter.Seq[history.Vote] {
-	return func(yield func(history.Vote) bool) {
-		for _, id := range vs.ids {
-			if !yield(vs.h.Vote(id)) {
-				return
-			}
+// The verdict Holds needs this evidence, unless the property says otherwise.
+const (
+	// MinEvidence is the number of events of the kind that a property judges that a run must
+	// have: with fewer, the property was hardly ever at risk.
+	MinEvidence = 10
+	// MinUnderFaults is the number of these events that must have happened in the faulty
+	// period, if the run was to have faults: a lock that does nothing under faults is
+	// not tested by them.
+	MinUnderFaults = 3
+	// MaxStalled is the fraction of a run for which the harness's machine may have
+	// stood still. Beyond it, violations may have gone unrecorded.
+	MaxStalled = 0.5
+)
+
+// found returns how much evidence there was, as the end of a sentence.
+func found(evidence []Evidence) string {
+	var parts []string
+	for _, e := range evidence {
+		what := e.What
+		if e.UnderFaults {
+			what = "of them" + underFaults
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", e.Got, what))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, ", ")
+}
+
+// underFaults ends the name of the evidence that counts for the faults of a run.
+const underFaults = " while a fault was in force or within a TTL after it"
+
+// need returns the evidence of a property that judges events of one kind: how many there were, and
+// how many of them were in the faulty period. at holds the time of each event.
+func (r *run) need(what string, at []time.Duration, help string) []Evidence {
+	return r.needs(what, at, MinEvidence, MinUnderFaults, help)
+}
+
+func (r *run) needs(what string, at []time.Duration, total, faulted int, help string) []Evidence {
+	rows := []Evidence{{What: what, Got: len(at), Need: total, Help: help}}
+	if !r.ExpectsFaults() {
+		return rows
+	}
+	faulty, n := r.FaultyPeriod(), 0
+	for _, t := range at {
+		if facts.Contains(faulty, t) {
+			n++
 		}
 	}
+	return append(rows, Evidence{What: what + underFaults, Got: n, Need: faulted, UnderFaults: true,
+		Help: "try a longer --time-limit, a shorter --interval or milder faults"})
 }
 
-// any reports whether is returns true for any of the votes.
-func (vs votes) any(is func(*history.Vote) bool) bool {
-	for _, id := range vs.ids {
-		v := vs.h.Vote(id)
-		if is(&v) {
-			return true
-		}
-	}
-	return false
+// countEvidence returns evidence that is not counted under faults.
+func countEvidence(what string, got, need int, help string) []Evidence {
+	return []Evidence{{What: what, Got: got, Need: need, Help: help}}
 }
 
-// since returns how many of the votes, which are in order, arrived before t.
-func (vs votes) since(t time.Duration) int {
-	i, _ := slices.BinarySearchFunc(vs.ids, t, func(id int32, t time.Duration) int {
-		if vs.h.At(id) < t {
-			return -1
-		}
-		return 1
-	})
-	return i
+// moreWork is the advice for most evidence.
+const moreWork = "try a longer --time-limit"
+
+// moreContention is the advice if clients did not compete enough.
+const moreContention = "try more --clients, fewer --keys or a longer --time-limit"
+
+// moreContention returns the advice if clients did not compete enough in a run, or its log does not
+// show that they did.
+func (r *run) moreContention() string {
+	if r.Imported() {
+		return "check a longer time and the logs of all hosts together"
+	}
+	return moreContention
 }
 
-// asked yields, in order, the votes that arrived at from or later and whose command was sent by to.
-func (vs votes) asked(from, to time.Duration) iter.Seq[history.Vote] {
-	return func(yield func(history.Vote) bool) {
-		if len(vs.ids) == 0 {
-			return
-		}
-		last := to + vs.h.LongestTook() // votes that arrive after last were sent after to
-		for _, id := range vs.ids[vs.since(from):] {
-			if vs.h.At(id) > last {
-				return
-			}
-			if vs.h.Sent(id) <= to && !yield(vs.h.Vote(id)) {
-				return
-			}
-		}
-	}
-}
-
-// answered reports whether every vote is an answer: a master may execute an unanswered command at
-// any later time.
-func answered(vs votes) bool {
-	for i := range vs.ids {
-		if vs.kind(i).Unknown {
-			return false
-		}
-	}
-	return true
-}
-
-// latest returns when the last of some votes arrived.
-func latest(vs votes) (last time.Duration) {
-	for _, id := range vs.ids {
-		last = max(last, vs.h.At(id))
-	}
-	return last
-}
-
-// said reports whether any of some votes is a yes.
-func said(vs votes) bool {
-	for i := range vs.ids {
-		if vs.kind(i).Yes {
-			return true
-		}
-	}
-	return false
-}
-
-// evidence indexes the votes by token, and the masters' states by master.
-type evidence struct {
-	h       *history.Packed
-	byToken []int32 // the ids of the votes, by token, in order
-	begin   []int32 // by token: where its votes begin in byToken; one more element says where the last token's votes end
-	states  map[string][]state
-}
-
-// state is a recorded state of a master's process.
-type state struct {
-	at   time.Duration
-	is   string // up, paused, down
-	line int
-	keys map[string]string // token by key that it stored; nil if that was not recorded
-}
-
-// lookup returns the evidence, which it builds at the first call.
-func (r *run) lookup() *evidence {
-	if r.evidence != nil {
-		return r.evidence
-	}
-	h := r.h
-	e := &evidence{h: h, byToken: make([]int32, h.Len()), begin: make([]int32, len(h.Tokens())+1), states: map[string][]state{}}
-	for i := range h.Len() {
-		e.begin[h.TokenNumber(int32(i))+1]++
-	}
-	for i := 1; i < len(e.begin); i++ {
-		e.begin[i] += e.begin[i-1]
-	}
-	next := slices.Clone(e.begin)
-	for i := range h.Len() {
-		id := h.InOrder(i)
-		token := h.TokenNumber(id)
-		e.byToken[next[token]] = id
-		next[token]++
-	}
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		if op.F == history.FState && op.Value != nil {
-			e.states[op.Process] = append(e.states[op.Process], state{op.Time, op.Value.State, op.Index, op.Value.Keys})
-		}
-	}
-	r.evidence = e
-	return e
-}
-
-// token returns the votes on commands with a token, in order.
-func (e *evidence) token(token string) votes {
-	n := e.h.FindToken(token)
-	if n < 0 {
-		return votes{h: e.h}
-	}
-	return votes{e.h, e.byToken[e.begin[n]:e.begin[n+1]]}
-}
-
-// between yields, in order, the votes that arrived in [from, to].
-func (e *evidence) between(from, to time.Duration) iter.Seq[history.Vote] {
-	return func(yield func(history.Vote) bool) {
-		for i := e.h.Since(from); i < e.h.Len(); i++ {
-			id := e.h.InOrder(i)
-			if e.h.At(id) > to || !yield(e.h.Vote(id)) {
-				return
-			}
-		}
-	}
-}
-
-// about reports whether a vote is on a lease.
-func about(v *history.VoteKind, l *history.Lease) bool {
-	return v.Key == l.Key && (v.Client == "" || v.Client == l.Process)
-}
-
-// of yields the votes on a lease's token, in order.
-func (e *evidence) of(l *history.Lease) iter.Seq[history.Vote] {
-	return func(yield func(history.Vote) bool) {
-		vs := e.token(l.Token)
-		for i, id := range vs.ids {
-			if about(vs.kind(i), l) && !yield(e.h.Vote(id)) {
-				return
-			}
-		}
-	}
-}
-
-// asked yields, in order, the votes on a lease's token that arrived at from or later and whose
-// command was sent by to.
-func (e *evidence) asked(l *history.Lease, from, to time.Duration) iter.Seq[history.Vote] {
-	return func(yield func(history.Vote) bool) {
-		vs := e.token(l.Token)
-		last := to + e.h.LongestTook() // votes that arrive after last were sent after to
-		for _, id := range vs.ids[vs.since(from):] {
-			if e.h.At(id) > last {
-				return
-			}
-			if about(e.h.Kind(id), l) && e.h.Sent(id) <= to && !yield(e.h.Vote(id)) {
-				return
-			}
-		}
-	}
-}
-
-// voted reports whether any vote on a lease was recorded.
-func (e *evidence) voted(l *history.Lease) bool {
-	for range e.of(l) {
-		return true
-	}
-	return false
-}
-
-// votedOn reports whether any vote on a command for a lease was recorded.
-func (e *evidence) votedOn(l *history.Lease, command string) bool {
-	for v := range e.of(l) {
-		if v.Command == command {
-			return true
-		}
-	}
-	return false
-}
-
-// yes returns the yes votes on a lease for a command that arrived by the time of the grant. If
-// these are fewer than a quorum, it adds the yes votes that arrived up to slack later on commands
-// sent by then: a recorder may learn of a reply after the lock did.
-func (e *evidence) yes(l *history.Lease, command string, since, grant, slack time.Duration, quorum int) []history.Vote {
-	var votes, asked []history.Vote
-	for v := range e.asked(l, since, grant) {
-		switch {
-		case !v.Yes || v.Command != command:
-		case v.At <= grant:
-			votes = append(votes, v)
-		case v.At <= grant+slack:
-			asked = append(asked, v)
-		}
-	}
-	if len(votes) < quorum {
-		return append(votes, asked...)
-	}
-	return votes
-}
-
-// masters returns the names of the masters that cast some votes, each once.
-func masters(votes []history.Vote) []string {
-	var names []string
-	for _, v := range votes {
-		names = append(names, v.Master)
-	}
-	return set(names)
-}
+// contendedAcquisitions names the evidence that the verdicts on exclusion need.
+const contendedAcquisitions = "contended acquisitions"

@@ -4,52 +4,42 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 )
+
+var MutualExclusion = Property{
+	Name: "mutual-exclusion", Level: "L2", Says: "holds of different tokens on one key are disjoint",
+	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Main: true,
+	rules: &rules{judge: (*run).mutualExclusion},
+}
 
 // mutualExclusion judges L2: the holds of each key are pairwise disjoint. The
 // sweep finds the violations; porcupine must agree, key by key, on which keys
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
-func (r *run) mutualExclusion(second linearizability) *judgement {
-	all := holds(r.leases, r.law)
-	overlaps := sweep(all, r.law)
-	found := make([]Violation, 0, len(overlaps))
-	byLater := map[int]overlap{}
+func (r *run) mutualExclusion() *judgement {
+	second := r.second(r.History.Ops)
+	all := facts.HoldsOf(r.Leases, r.Lock)
+	found := r.overlaps(sweep(all, r.Lock), r.explainHolds)
 	swept := map[string]bool{}
-	for _, o := range overlaps {
-		if !r.counts(o.from()) {
-			continue
-		}
-		found = append(found, violation(o))
-		byLater[o.later.ops[0]] = o
-		swept[o.later.key] = true
+	for _, p := range found {
+		swept[p.Key] = true
 	}
 	judged := 0
-	for _, s := range r.law.inOrder(all) {
-		if r.counts(s.from) {
+	for _, s := range inOrder(r.Lock, all) {
+		if r.InWindow(s.From) {
 			judged++
 		}
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), r.moreContention()),
-		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
-			began := "began while another lease still held the lock"
-			if !r.law.alone() {
-				began = "began while others that had not ended left no room for it"
-			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "holds"), began, at(first.At), first.Key)
-		},
-		holds:         func(t tally) string { return r.law.compatible(count(t.checked, "hold", "holds")) },
+		evidence:      r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
+		violated:      firstOf("holds", r.beganThough("began while another lease still held the lock")),
+		holds:         func(t tally) string { return noOverlap(r.Lock, narrative.Count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
-	}
-	j.dead = r.deadOnArrival()
-	j.notes = func(t tally) string {
-		if t.dead == 0 {
-			return ""
-		}
-		return fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(t.dead, "lease was", "leases were"))
+		note:          noteOn(r.deadOnArrival(), "%s over before the acquire returned, and so held nothing", "lease was", "leases were"),
 	}
 	if second.undecided {
 		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds(j.tally))
@@ -78,13 +68,20 @@ func disagree(swept map[string]bool, second linearizability) string {
 	return "the sweep and porcupine disagree on " + strings.Join(keys, ", ") + ": this is a bug of Lockpick; please report it with the history"
 }
 
-// violation returns an overlap as a Violation. Its Ops prove it: the operations that began
-// the earlier stretches and say how long they last, then the operation that began the later.
-func violation(o overlap) Violation {
-	v := Violation{Key: o.later.key, At: o.from(), Until: o.to()}
-	for _, s := range o.named {
-		v.Ops, v.Tokens, v.Clients = append(v.Ops, s.ops...), append(v.Tokens, s.token), append(v.Clients, s.client)
+// explainHolds explains that two leases were held at once.
+func (r *run) explainHolds(n *narrative.Narrative, o overlap) {
+	v := n.Violation
+	got := fmt.Sprintf("%s was granted %s", narrative.Again(o.later.Client, o.earlier.Client), n.LeaseOn(o.later.Lease))
+	if o.later.From > o.later.Lease.Acquired() {
+		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.Client, v.Key)
 	}
-	v.Ops, v.Tokens, v.Clients = append(v.Ops, o.later.ops[0]), append(v.Tokens, o.later.token), append(v.Clients, o.later.client)
-	return v
+	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, narrative.At(v.At), o.earlier.Client, narrative.At(o.earlier.To))
+	r.explainOverlap(n, o)
+	if !r.Lock.Exclusive() {
+		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, narrative.At(v.At), o.heldBy(), narrative.At(o.earlier.To))
+		n.Violated(fmt.Sprintf("for %s, from %s to %s, %s at once", narrative.At(o.to()-o.from()), narrative.At(o.from()), narrative.At(o.to()), o.together()))
+		return
+	}
+	n.Violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s",
+		narrative.At(o.to()-o.from()), narrative.At(o.from()), narrative.At(o.to()), narrative.Both(o.earlier.Client, o.later.Client), v.Key))
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // lateExtension is an extension that was granted after the end of the lease, after its release, or
@@ -13,8 +16,8 @@ type lateExtension struct {
 	lease        *history.Lease
 	before       history.Grant // the grant whose validity it extends
 	grant        history.Grant
-	backing      *backing // set if it was in time, but fewer than a quorum of masters had said yes
-	afterRelease bool     // its client had released the lease before it called extend
+	backing      *facts.Backing // set if it was in time, but fewer than a quorum of masters had said yes
+	afterRelease bool           // its client had released the lease before it called extend
 }
 
 // A verdict on extensions needs less evidence than one on grants, since extensions are rarer.
@@ -26,6 +29,12 @@ const (
 // moreExtensions is the advice if a lock extended too few leases.
 const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 
+var Extension = Property{
+	Name: "extension", Level: "EXT", Says: "an extension is granted only while the lease is valid, by a quorum", Help: "--extend 1",
+	Leads: true, Needs: Extensions,
+	rules: &rules{judge: (*run).extension, gaps: []gap{noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
+}
+
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
@@ -35,59 +44,36 @@ const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 // extension is not judged.
 func (r *run) extension() *judgement {
 	var granted []time.Duration
-	var found []Violation
-	byGrant := map[int]lateExtension{}
-	few := 0 // extensions granted without a quorum
-	for _, l := range r.leases {
+	var found []proven
+	why := "came when the lease was over"
+	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
-			if g.Bent || !r.counts(g.At) {
+			if g.Bent || !r.InWindow(g.At) {
 				continue
 			}
 			granted = append(granted, g.At)
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
 			x.afterRelease = r.afterRelease(l, g)
-			if !x.afterRelease && r.inTime(r.keysUntil(x.before), g.At) {
-				b, known := r.backingOf(l, i+1)
-				if !known || r.quorum() == 0 || b.enough() {
+			if !x.afterRelease && r.InTime(r.KeysUntil(x.before), g.At) {
+				b, known := r.BackingOf(l, i+1)
+				if !known || r.Quorum() == 0 || b.Enough() {
 					continue
 				}
 				x.backing = &b
-				few++
+				why = "came when the lease was over or without a quorum"
 			}
-			byGrant[g.Index] = x
-			found = append(found, Violation{
-				Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
-				Tokens: []string{l.Token}, Clients: []string{l.Process},
-			})
+			found = append(found, proven{onLeases(g.At, g.At, []int{x.before.Index, g.Index}, l), func(n *narrative.Narrative) { r.explainExtension(n, x) }})
 		}
 	}
 	if len(granted) == 0 {
 		return nil
 	}
 	return &judgement{
-		tally: tally{checked: len(granted), few: few}, violations: found,
+		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain:  func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) },
-		violated: func(t tally, first *Violation) string {
-			why := "came when the lease was over"
-			if t.few > 0 {
-				why = "came when the lease was over or without a quorum"
-			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "granted extensions"), why, at(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted while the lease was valid", count(t.checked, "extension was", "extensions were"))
-		},
+		violated: firstOf("granted extensions", why),
+		holds:    allOf("%s granted while the lease was valid", "extension was", "extensions were"),
 	}
-}
-
-// keysUntil returns until when the keys of a grant may be there: a lock ends the validity before that, by a margin for
-// the drift of clocks (distlock, "the remaining validity"). Locks leave up to a fiftieth of the TTL.
-func (r *run) keysUntil(g history.Grant) time.Duration {
-	if g.Bent {
-		return g.Until
-	}
-	return g.Until + r.h.Header.TTL/50
 }
 
 // afterRelease reports whether a lease was extended by a call that its client made after it had
@@ -96,56 +82,50 @@ func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
 	if l.ReleaseIndex < 0 {
 		return false
 	}
-	release := r.h.Op(l.ReleaseIndex)
-	called, known := r.called(g.Index)
+	release := r.History.Op(l.ReleaseIndex)
+	called, known := r.CallOf(g.Index)
 	return known && release.F == history.FRelease && release.Type == history.Invoke && called > l.ReleaseIndex
 }
 
-// inTime reports whether an event recorded at time at may have happened by end: the recorder
-// records nothing while it or the machine stands still.
-func (r *run) inTime(end, at time.Duration) bool {
-	if at <= end {
-		return true
+// explainExtension explains that an extension came too late or without a quorum: when it was
+// called, what stopped its client, and which client was granted the lock after the lease had ended.
+func (r *run) explainExtension(n *narrative.Narrative, x lateExtension) {
+	v := n.Violation
+	l := x.lease
+	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
+		l.Process, narrative.At(v.At), v.Key, narrative.At(x.grant.At-x.before.Until))
+	if x.backing != nil {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, narrative.At(v.At), v.Key, r.tooFew(x.backing))
 	}
-	stalled := r.stalledTime(end, at)
-	return stalled > 0 && at-end <= stalled+r.slack
-}
-
-// excusedLate reports whether an action under a lease may seem late only because the machine stood
-// still: a stall after the end of the lease may have delayed the recording of an action that the
-// client began in time. It also returns when the lease was over.
-func (r *run) excusedLate(l *history.Lease, at time.Duration) (over time.Duration, late bool) {
-	if len(r.stalls().spans) == 0 {
-		return 0, false
+	if x.afterRelease {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, which it had released %s before",
+			l.Process, narrative.At(v.At), v.Key, narrative.At(x.grant.At-l.Released))
 	}
-	over = l.Acquired()
-	for _, s := range l.Holds() {
-		if !s.Empty() && s.From < at {
-			over = max(over, s.To)
+	n.Extension(l, x.before, x.grant)
+	for _, other := range r.Leases {
+		if other.Key == l.Key && other != l && other.Acquired() >= x.before.Until && other.Acquired() <= x.grant.At {
+			n.Lease(other, 0)
+			break
 		}
 	}
-	return over, over < at && r.inTime(over, at)
-}
-
-// asked returns when the operation that ended in the line at index began.
-func (r *run) asked(index int) (time.Duration, bool) {
-	i, _ := r.h.Position(index)
-	return r.invocations().Began(i)
-}
-
-// called returns the line of the call that ended in the line at index.
-func (r *run) called(index int) (int, bool) {
-	i, _ := r.h.Position(index)
-	n, known := r.invocations().Invocation(i)
-	if !known {
-		return 0, false
+	text := fmt.Sprintf("the extension was granted %s after the lease had ended", narrative.At(x.grant.At-x.before.Until))
+	if x.afterRelease {
+		text = fmt.Sprintf("the extension was granted %s after the release", narrative.At(x.grant.At-l.Released))
 	}
-	return r.h.Ops[n].Index, true
+	if x.backing != nil {
+		n.AnswersSince(*x.backing)
+		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", fault.Enumerate(x.backing.Yes), r.Quorum())
+		if x.backing.Sharing > 1 {
+			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.Sharing, r.tooFew(x.backing))
+		}
+	}
+	n.Violated(text)
 }
 
-func (r *run) invocations() *history.Calls {
-	if r.calls == nil {
-		r.calls = history.CallsOf(r.h.Ops)
+// tooFew returns a phrase that says with how few yes answers an extension was granted.
+func (r *run) tooFew(b *facts.Backing) string {
+	if b.Sharing > 1 {
+		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.Answers, b.Sharing, b.Needs)
 	}
-	return r.calls
+	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", narrative.Count(len(b.Yes), "master", "masters"), r.Quorum())
 }

@@ -104,23 +104,3 @@ func TestReleaseWithoutInvocationEndsTheHold(t *testing.T) {
 		t.Errorf("granted before the release: %+v", r.Results[0])
 	}
 }
-
-// TestExtensionsWithoutInvocation checks that an extension without an invocation, as a watchdog
-// makes it, is dated by the grant before it, and that the search does not depend on the number of
-// lines.
-func TestExtensionsWithoutInvocation(t *testing.T) {
-	const n = 200_000
-	ops := make([]history.Op, 0, n)
-	ops = append(ops, history.Op{Process: "c1", Type: history.OK, F: history.FAcquire, Key: "k0", Value: &history.Value{Token: "a", ValidUntil: 10}})
-	for i := 1; i < n; i++ {
-		ops = append(ops, history.Op{Index: i, Time: time.Duration(i), Process: "c1", Type: history.OK, F: history.FExtend, Key: "k0", Value: &history.Value{Token: "a", ValidUntil: time.Duration(i + 10)}})
-	}
-	r := newRun(history.Pack(&history.History{Ops: ops}))
-	steps := testing.AllocsPerRun(1, func() { r.asked(n - 1) })
-	if began, ok := r.asked(n - 1); ok || began != n-2 || steps > 0 {
-		t.Errorf("asked says %v, %v, and allocates %v times", began, ok, steps)
-	}
-	if l := r.leases[0]; len(l.Grants) != n {
-		t.Errorf("%d grants", len(l.Grants))
-	}
-}

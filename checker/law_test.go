@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lockpick/checker/facts"
 	"lockpick/history"
 )
 
@@ -34,8 +35,8 @@ func drawHeader(t *rapid.T) history.Header {
 
 // sweptIn returns the violations of L2 that the sweep finds.
 func sweptIn(h *history.Header, ops []history.Op) []overlap {
-	by := lawOf(h)
-	return sweep(holds(history.Leases(ops), by), by)
+	by := facts.LockOf(h)
+	return sweep(facts.HoldsOf(history.Leases(ops), by), by)
 }
 
 // drawHistory draws a random history of a lock that may make any error: grants at any
@@ -153,8 +154,8 @@ func toldAtOnce(ops []history.Op) []history.Op {
 func violatedKeys(overlaps []overlap) []string {
 	var keys []string
 	for _, o := range overlaps {
-		if !slices.Contains(keys, o.later.key) {
-			keys = append(keys, o.later.key)
+		if !slices.Contains(keys, o.later.Key) {
+			keys = append(keys, o.later.Key)
 		}
 	}
 	slices.Sort(keys)
@@ -210,13 +211,13 @@ func TestSweepAgreesWithPorcupine(t *testing.T) {
 func TestSweepFindsWhatIsNotCompatible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		header := drawHeader(t)
-		by := lawOf(&header)
-		all := holds(history.Leases(drawHistoryOf(t, &header)), by)
+		by := facts.LockOf(&header)
+		all := facts.HoldsOf(history.Leases(drawHistoryOf(t, &header)), by)
 		compatible := true
 		for i := range all {
-			var here []*stretch
+			var here []*facts.Hold
 			for j := range all {
-				if a, b := all[i], &all[j]; !a.empty() && a.key == b.key && b.from <= a.from && a.from < b.to {
+				if a, b := all[i], &all[j]; !a.Empty() && a.Key == b.Key && b.From <= a.From && a.From < b.To {
 					here = append(here, b)
 				}
 			}
@@ -231,7 +232,7 @@ func TestSweepFindsWhatIsNotCompatible(t *testing.T) {
 				t.Fatalf("%+v and %+v are compatible", *o.earlier, *o.later)
 			}
 			for _, s := range o.named {
-				if s.from > o.from() || s.to <= o.from() || s.to > o.earlier.to {
+				if s.From > o.from() || s.To <= o.from() || s.To > o.earlier.To {
 					t.Fatalf("%+v is named, and %+v lasts longest", *s, *o.earlier)
 				}
 			}
@@ -240,14 +241,14 @@ func TestSweepFindsWhatIsNotCompatible(t *testing.T) {
 }
 
 // mayMeet reports whether holds may have an instant in common.
-func mayMeet(h *history.Header, all []*stretch) bool {
+func mayMeet(h *history.Header, all []*facts.Hold) bool {
 	owners, writers, permits := map[string]bool{}, 0, 0
 	for _, s := range all {
-		owners[s.client] = true
-		if s.lease.Mode != history.ModeRead {
+		owners[s.Client] = true
+		if s.Lease.Mode != history.ModeRead {
 			writers++
 		}
-		permits += min(max(1, s.lease.Permits), h.Permits)
+		permits += min(max(1, s.Lease.Permits), h.Permits)
 	}
 	switch h.Kind {
 	case history.ReadWrite:

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -23,13 +24,13 @@ type Live struct {
 	ops []history.Op // only ever appended to
 
 	judged  int // how many operations the last Judge judged
-	found   *Violation
+	found   *narrative.Violation
 	foundAt time.Duration // the end of the history when found was first found
 }
 
 // NewLive returns a Live that judges by the given properties.
 func NewLive(header history.Header, by ...Property) *Live {
-	return &Live{header: header, by: slices.DeleteFunc(slices.Clone(by), func(p Property) bool { return p == MutualExclusion })}
+	return &Live{header: header, by: slices.DeleteFunc(slices.Clone(by), func(p Property) bool { return p.Watched })}
 }
 
 // Observe appends one operation. The caller must not change it afterwards.
@@ -64,7 +65,7 @@ func (l *Live) settling() time.Duration { return max(200*time.Millisecond, l.hea
 // Judge judges the operations recorded so far. It returns a violation only if every call for at
 // least 200 ms and half the TTL has found the same one, so that an answer that was in flight can no
 // longer explain it; otherwise nil.
-func (l *Live) Judge() *Violation {
+func (l *Live) Judge() *narrative.Violation {
 	l.mu.Lock()
 	ops := slices.Clip(l.ops)
 	l.mu.Unlock()
@@ -82,18 +83,18 @@ func (l *Live) Judge() *Violation {
 }
 
 // same reports whether two judgements found the same violation.
-func same(a, b *Violation) bool {
+func same(a, b *narrative.Violation) bool {
 	return a.Property == b.Property && a.Key == b.Key && a.At == b.At
 }
 
 // first returns the first violation in an unfinished history, or nil. It skips violations that late
 // lines may still explain.
-func (l *Live) first(ops []history.Op) *Violation {
+func (l *Live) first(ops []history.Op) *narrative.Violation {
 	r := newRun(history.Pack(&history.History{Header: l.header, Ops: ops}))
-	r.window.To = r.end - 2*r.slack // a late line may still explain later violations
-	var first *Violation
+	r.Window.To = r.End - 2*r.Slack // a late line may still explain later violations
+	var first *narrative.Violation
 	for _, p := range l.by {
-		j := judges[p](r)
+		j := p.rules.judge(r)
 		if j == nil {
 			continue
 		}
@@ -103,11 +104,11 @@ func (l *Live) first(ops []history.Op) *Violation {
 			if j.late {
 				when = v.Until
 			}
-			if when >= r.window.To || when >= r.died.from || first != nil && first.At <= v.At {
+			if when >= r.Window.To || when >= r.died.from || first != nil && first.At <= v.At {
 				continue
 			}
 			v.Property, v.Level = p.Name, p.Level
-			first = &v
+			first = &v.Violation
 		}
 	}
 	return first

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // short is a grant that promises validity for longer than a quorum of masters stores the token.
@@ -19,6 +22,12 @@ type short struct {
 	gone  map[string]bool          // the masters whose snapshot or refusal shows that
 }
 
+var MinValidity = Property{
+	Name: "min-validity", Level: "L1", Says: "while a lease is relied on, a quorum of masters stores its token", Title: "a quorum keeps the key",
+	Votes: true, ToleratesStalls: true,
+	rules: &rules{judge: (*run).minValidity, gaps: []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}}},
+}
+
 // minValidity judges one part of L1: as long as a client relies on a lease, a quorum of
 // masters stores its token ("MIN_VALIDITY", distlock, "Safety arguments").
 //
@@ -27,15 +36,14 @@ type short struct {
 // command at any time, so it counts as storing the token. So does a master that answered a SET of
 // an earlier acquire with the same token after this acquire was called.
 func (r *run) minValidity() *judgement {
-	q, ttl := r.quorum(), r.h.Header.TTL
-	if q == 0 || ttl <= 0 || r.h.Header.Until == history.UntilReleased { // leases without an end promise no time
+	q, ttl := r.Quorum(), r.History.Header.TTL
+	if q == 0 || ttl <= 0 || r.History.Header.Until == history.UntilReleased { // leases without an end promise no time
 		return nil
 	}
 	var judged []time.Duration
-	byGrant := map[int]short{}
-	var found []Violation
-	for _, l := range r.leases {
-		if !r.lookup().voted(l) {
+	var found []proven
+	for _, l := range r.Leases {
+		if !r.VoteIndex().Voted(l) {
 			continue
 		}
 		for i, g := range l.Grants {
@@ -44,13 +52,12 @@ func (r *run) minValidity() *judgement {
 				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on the next grant is judged
 			}
 			relied := min(until, l.Over())
-			if g.Bent || g.Endless() || relied <= g.At || !r.counts(g.At) {
+			if g.Bent || g.Endless() || relied <= g.At || !r.InWindow(g.At) {
 				continue
 			}
 			judged = append(judged, g.At)
 			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
-				byGrant[g.Index] = s
-				found = append(found, Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+				found = append(found, proven{onLeases(s.from, max(s.until, s.from), []int{g.Index}, l), func(n *narrative.Narrative) { r.explainShort(n, s, q) }})
 				break // later grants rest on this one
 			}
 		}
@@ -61,13 +68,8 @@ func (r *run) minValidity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("grants with recorded votes", judged, moreWork),
-		explain:  func(v *Violation) { r.explainShort(v, byGrant[v.Ops[0]], q) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(t.found, t.checked, "grants"), q, at(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(t.checked, "grant", "grants"))
-		},
+		violated: firstOf("grants", fmt.Sprintf("were valid while fewer than %d masters stored the token", q)),
+		holds:    allOf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", "grant", "grants"),
 	}
 }
 
@@ -75,16 +77,16 @@ func (r *run) minValidity() *judgement {
 // end of a grant. A snapshot or a refusal counts only while the client relied on the lease.
 func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
 	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
-	t := r.commandLogs()
+	t := r.CommandLogs()
 	may := 0
-	for _, m := range r.masterNames() {
-		x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}})
+	for _, m := range r.Masters() {
+		x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
 		if x == nil {
 			continue
 		}
 		end, last, unknown, yes := time.Duration(0), time.Duration(0), false, false
-		for _, vs := range []votes{x.sets, x.extends} {
-			for v := range vs.asked(l.Invoked-r.slack, g.At+r.slack) {
+		for _, vs := range []facts.Votes{x.Sets, x.Extensions} {
+			for v := range vs.InFlight(l.Invoked-r.Slack, g.At+r.Slack) {
 				switch {
 				case v.Unknown:
 					unknown = true
@@ -100,11 +102,11 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		if !yes {
 			continue
 		}
-		if snapshot := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); snapshot != nil {
-			end = snapshotEnded(snapshot)
+		if snapshot := t.SnapshotWithout(facts.Place{Master: m, Key: l.Key}, l.Token, last, min(end, relied)); snapshot != nil {
+			end = facts.SnapshotEnded(snapshot)
 			s.gone[m] = true
 		}
-		if no := refused(x.extends, last, min(end, relied)); no != nil {
+		if no := refused(x.Extensions, last, min(end, relied)); no != nil {
 			end = no.At
 			s.gone[m] = true
 		}
@@ -119,7 +121,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	}
 	// Find the moment at which fewer than a quorum are left.
 	ends := make([]time.Duration, 0, len(s.end))
-	for _, m := range r.masterNames() {
+	for _, m := range r.Masters() {
 		if end, ok := s.end[m]; ok && (s.gone[m] || end+time.Millisecond < g.Until) {
 			ends = append(ends, max(end, g.At))
 		}
@@ -135,22 +137,80 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 
 // refused returns the first extension that was sent and refused between two times, or nil: a
 // master that refuses an extension does not store the token.
-func refused(extends votes, from, to time.Duration) *history.Vote {
-	for v := range extends.asked(from, to) {
-		if v.Refused() && sent(v) > from && v.At < to {
+func refused(extends facts.Votes, from, to time.Duration) *history.Vote {
+	for v := range extends.InFlight(from, to) {
+		if v.Refused() && facts.Sent(v) > from && v.At < to {
 			return &v
 		}
 	}
 	return nil
 }
 
-// masterNames returns m1, m2, …, as many as the header says.
-func (r *run) masterNames() []string {
-	if r.names == nil {
-		r.names = make([]string, 0, r.h.Header.Masters)
-		for i := range r.h.Header.Masters {
-			r.names = append(r.names, fmt.Sprintf("m%d", i+1))
+// explainShort explains that a lease was valid while fewer than a quorum of masters stored its
+// token: when each master lost the key, and why.
+func (r *run) explainShort(n *narrative.Narrative, s short, q int) {
+	v := n.Violation
+	l, g := s.lease, s.grant
+	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, narrative.At(g.Until), narrative.At(s.from), q)
+	n.Lease(l, g.At)
+	var kept []string
+	narrative.EachLoss(r.Masters(), func(m string) narrative.Loss {
+		end, ok := s.end[m]
+		switch {
+		case !ok:
+		case s.gone[m]:
+			return narrative.Loss{Name: fmt.Sprint("gone ", m), Explain: func(ms []string) {
+				r.explainVanished(n, m, s, end)
+			}}
+		case end < g.Until:
+			return narrative.Loss{Name: "expired at " + narrative.At(end), Explain: func(ms []string) {
+				ttl := r.History.Header.TTL
+				n.LostBy(ms, l, narrative.Event{At: end, Cause: narrative.CauseExpired, Word: "expired",
+					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, fault.Enumerate(ms), narrative.At(end-ttl), narrative.At(ttl))}, "")
+			}}
+		default:
+			kept = append(kept, m)
+		}
+		return narrative.Loss{}
+	})
+	rest := "no master stored the token"
+	if len(kept) > 0 {
+		rest = "only " + fault.Enumerate(kept) + " can have stored the token"
+	}
+	n.Violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s",
+		narrative.At(s.from), narrative.At(max(s.until, s.from)), rest, q, l.Process, narrative.At(g.Until)))
+}
+
+// explainVanished adds that a snapshot of a master lacked a key before the key's TTL was over, and why.
+func (r *run) explainVanished(n *narrative.Narrative, m string, s short, when time.Duration) {
+	l := s.lease
+	t := r.CommandLogs()
+	snapshot := t.SnapshotWithout(facts.Place{Master: m, Key: l.Key}, l.Token, l.Invoked, when+1)
+	if snapshot != nil && snapshot.Time == when {
+		n.Add(narrative.Event{At: when, Kind: narrative.EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{snapshot.Index},
+			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
+	}
+	x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
+	if x == nil {
+		return
+	}
+	var yes *history.Vote
+	for _, vs := range []facts.Votes{x.Sets, x.Extensions} {
+		for v := range vs.All() {
+			if v.Yes && v.At <= when && (yes == nil || v.At > yes.At) {
+				yes = &v
+			}
 		}
 	}
-	return r.names
+	if yes == nil {
+		return
+	}
+	next := *yes // the next event is the snapshot without the key
+	next.Index, next.At, next.Took, next.Token, next.Client = narrative.NoLine, when, 0, "", "no one"
+	if snapshot != nil {
+		next.Index = snapshot.Index
+	}
+	if c := n.LostKey(m, l, *yes, next); c.Explain != nil {
+		c.Explain([]string{m})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -14,18 +15,18 @@ import (
 func Retold(rep Report) error {
 	for _, r := range rep.Results {
 		for _, v := range r.Violations {
-			if err := v.consistent(); err != nil {
-				return fmt.Errorf("%s: %w in\n%s", v.Property, err, v.told())
+			if err := consistent(&v); err != nil {
+				return fmt.Errorf("%s: %w in\n%s", v.Property, err, told(&v))
 			}
 		}
 	}
 	return nil
 }
 
-func (v *Violation) consistent() error {
+func consistent(v *narrative.Violation) error {
 	last := time.Duration(-1)
 	for i, e := range v.Events {
-		if e.Kind == EventViolated {
+		if e.Kind == narrative.EventViolated {
 			if i != len(v.Events)-1 {
 				return fmt.Errorf("%q is not the last event", e.Text)
 			}
@@ -35,17 +36,17 @@ func (v *Violation) consistent() error {
 			return fmt.Errorf("%q is told after an event of %v", e.Text, last)
 		}
 		last = e.At
-		command := map[EventKind]string{EventGranted: history.CommandSet, EventExtended: history.CommandExtend}[e.Kind]
+		command := map[narrative.EventKind]string{narrative.EventGranted: history.CommandSet, narrative.EventExtended: history.CommandExtend}[e.Kind]
 		if command == "" {
 			continue
 		}
 		for _, m := range e.Yes {
-			if !slices.ContainsFunc(v.Events, func(x Event) bool {
-				return x.Kind == EventAnswered && x.Client == e.Client && x.Token == e.Token && x.Command == command && slices.Contains(x.Yes, m)
+			if !slices.ContainsFunc(v.Events, func(x narrative.Event) bool {
+				return x.Kind == narrative.EventAnswered && x.Client == e.Client && x.Token == e.Token && x.Command == command && slices.Contains(x.Yes, m)
 			}) {
 				return fmt.Errorf("%q names %s, which said yes in no event", e.Text, m)
 			}
-			if e.Kind == EventExtended && !v.answeredSince(i, m) {
+			if e.Kind == narrative.EventExtended && !answeredSince(v, i, m) {
 				return fmt.Errorf("%q names %s, which said yes before the grant before it", e.Text, m)
 			}
 		}
@@ -55,19 +56,19 @@ func (v *Violation) consistent() error {
 
 // answeredSince reports whether a master said yes no earlier than the grant or extension of the same lease before the
 // event i. An answer may be recorded after the lock knew it.
-func (v *Violation) answeredSince(i int, master string) bool {
+func answeredSince(v *narrative.Violation, i int, master string) bool {
 	e, since := &v.Events[i], time.Duration(0)
 	for _, x := range v.Events[:i] {
-		if x.Client == e.Client && x.Token == e.Token && (x.Kind == EventGranted || x.Kind == EventExtended) && x.At < e.At {
+		if x.Client == e.Client && x.Token == e.Token && (x.Kind == narrative.EventGranted || x.Kind == narrative.EventExtended) && x.At < e.At {
 			since = x.At
 		}
 	}
-	return slices.ContainsFunc(v.Events, func(x Event) bool {
-		return x.Kind == EventAnswered && x.Client == e.Client && x.Token == e.Token && slices.Contains(x.Yes, master) && x.At >= since
+	return slices.ContainsFunc(v.Events, func(x narrative.Event) bool {
+		return x.Kind == narrative.EventAnswered && x.Client == e.Client && x.Token == e.Token && slices.Contains(x.Yes, master) && x.At >= since
 	})
 }
 
-func (v *Violation) told() (s string) {
+func told(v *narrative.Violation) (s string) {
 	for _, e := range v.Events {
 		s += fmt.Sprintf("%v %s %v %s\n", e.At, e.Kind, e.Detail, e.Text)
 	}

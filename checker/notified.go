@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -16,6 +18,11 @@ type unaware struct {
 	lost  *history.Op    // the extension whose votes showed that it was lost; nil: its validity had ended, or it was released
 }
 
+var Notified = Property{
+	Name: "notified", Level: "L3", Says: "a client whose lease is over is told, and begins nothing more under it", Title: "the holder is told of the loss",
+	rules: &rules{judge: (*run).notified, gaps: []gap{nobodyEntered}, exempt: []exemption{sharesHolds}},
+}
+
 // notified judges one part of L3: the lock notifies a client whose lease is over, and the client
 // then begins no critical section and no write under it.
 //
@@ -24,19 +31,18 @@ type unaware struct {
 // validity ends, when it is released, or when so many masters have said no to one extension that no
 // quorum can store the token.
 func (r *run) notified() *judgement {
-	slack := max(r.slack, r.h.Header.TTL/20)
+	slack := max(r.Slack, r.History.Header.TTL/20)
 	lost := r.lostBy()
 	still := 0
 	var judged []time.Duration
-	var found []Violation
-	byOp := map[int]unaware{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
-		if op.Value == nil || op.Value.Token == "" || !r.counts(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
+	var found []proven
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
+		if op.Value == nil || op.Value.Token == "" || !r.InWindow(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
 			continue
 		}
 		judged = append(judged, op.Time)
-		l := r.leaseAt(i)
+		l := r.LeaseAt(i)
 		u := unaware{op: op, lease: l}
 		switch {
 		case l == nil: // the client had no lease, so no stall can excuse it
@@ -44,25 +50,24 @@ func (r *run) notified() *judgement {
 		case lost[l] != nil && op.Time > lost[l].Time+slack:
 			u.lost, u.since = lost[l], lost[l].Time
 		default:
-			if u.since = endBefore(l, op.Time); op.Time <= u.since+slack {
+			if u.since = facts.LeaseEnd(l, op.Time); op.Time <= u.since+slack {
 				continue
 			}
 		}
-		if op.F == history.FWrite && !r.written(op) {
+		if op.F == history.FWrite && !r.Written(op) {
 			continue
 		}
 		if l != nil {
-			if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
+			if r.PausedIn(op.Process, u.since-slack, op.Time) || r.StalledIn(u.since-slack, op.Time) {
 				still++
 				continue
 			}
 		}
-		byOp[op.Index] = u
-		v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
+		v := narrative.Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
 		if u.lost != nil {
 			v.Ops = []int{u.lost.Index, op.Index}
 		}
-		found = append(found, v)
+		found = append(found, proven{v, func(n *narrative.Narrative) { r.explainUnaware(n, u) }})
 	}
 	if len(judged) == 0 {
 		return nil
@@ -70,63 +75,42 @@ func (r *run) notified() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("critical sections and writes", judged, moreWork),
-		explain:  func(v *Violation) { r.explainUnaware(v, byOp[v.Ops[len(v.Ops)-1]]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
-				share(t.found, t.checked, "sections and writes"), at(first.At), first.Key)
-		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("of %s none was begun under a lease that was over", count(t.checked, "section or write", "sections and writes"))
-		},
+		violated: firstOf("sections and writes", "were begun by a client whose lease was over, and which had not stood still"),
+		holds:    allOf("of %s none was begun under a lease that was over", "section or write", "sections and writes"),
 	}
-	j.still = still
-	j.notes = func(t tally) string {
-		if t.still == 0 {
-			return ""
-		}
-		return fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", t.still)
+	if still > 0 {
+		j.note = fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", still)
 	}
 	return j
-}
-
-// written reports whether a write that a client began succeeded: a client may begin a write
-// and then give it up because its lease is over.
-func (r *run) written(invoke *history.Op) bool {
-	for op := range r.following(invoke.Process, invoke.Index) {
-		if op.F == history.FWrite {
-			return op.Type == history.OK
-		}
-	}
-	return false
 }
 
 // lostBy finds, for each lease, the first extension that so many masters refused that the lock
 // knew that no quorum can store the token. It returns the line that completed the extension.
 func (r *run) lostBy() map[*history.Lease]*history.Op {
-	q, n := r.quorum(), r.h.Header.Masters
+	q, n := r.Quorum(), r.History.Header.Masters
 	found := map[*history.Lease]*history.Op{}
 	if q == 0 || n == 0 {
 		return found
 	}
-	t := r.commandLogs()
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	t := r.CommandLogs()
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
 			continue
 		}
-		l := r.leaseAt(i)
+		l := r.LeaseAt(i)
 		if l == nil || found[l] != nil {
 			continue
 		}
-		asked, ok := r.asked(op.Index)
+		asked, ok := r.CalledAt(op.Index)
 		if !ok {
 			continue
 		}
 		no := 0
-		for _, m := range r.masterNames() {
-			if x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}}); x != nil {
-				for v := range x.extends.asked(asked, op.Time) {
-					if v.Refused() && sent(v) >= asked && v.At <= op.Time {
+		for _, m := range r.Masters() {
+			if x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}}); x != nil {
+				for v := range x.Extensions.InFlight(asked, op.Time) {
+					if v.Refused() && facts.Sent(v) >= asked && v.At <= op.Time {
 						no++
 						break
 					}
@@ -140,18 +124,27 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	return found
 }
 
-// endBefore returns the latest end of the holds of a lease that began by a time. The last of them
-// need not end last: an extension that was over when it returned may end before the hold before it.
-func endBefore(l *history.Lease, before time.Duration) time.Duration {
-	var end time.Duration
-	any := false
-	for _, s := range l.Holds() {
-		if s.From <= before {
-			end, any = max(end, s.To), true
-		}
+// explainUnaware explains that a client entered its section or began a write under a lease that was
+// over.
+func (r *run) explainUnaware(n *narrative.Narrative, u unaware) {
+	v := n.Violation
+	did, kind, word := "entered its critical section on "+v.Key, narrative.EventEntered, "enter"
+	if u.op.F == history.FWrite {
+		did, kind, word = "began a write to "+v.Key, narrative.EventSent, "write"
 	}
-	if !any {
-		return l.Grants[0].Until
+	client := u.op.Process
+	n.Add(narrative.Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
+	if u.lease == nil || u.op.Time < u.lease.Acquired() {
+		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, narrative.At(v.At))
+		n.Violated(fmt.Sprintf("by %s %s had been granted nothing under this token", narrative.At(v.At), client))
+		return
 	}
-	return end
+	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, narrative.At(v.At), narrative.At(v.At-u.since))
+	n.Lease(u.lease, u.op.Time)
+	if u.lost != nil {
+		n.LostLease(u.lease, u.lost)
+	} else {
+		n.LeaseEnded(u.lease, u.since)
+	}
+	n.Violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since", client, did, narrative.At(v.At-u.since)))
 }

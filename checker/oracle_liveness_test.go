@@ -204,7 +204,7 @@ func (o *oracle) changes(spans [][2]time.Duration) []time.Duration {
 	return slices.Compact(all)
 }
 
-// waits finds the waits by judging one instant between any two successive changes. With quiet, it
+// waits finds the waits by run one instant between any two successive changes. With quiet, it
 // leaves out the times in wrong.
 func (o *oracle) waits(quiet bool) []wait {
 	if all, known := o.waitsOf[quiet]; known {

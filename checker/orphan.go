@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
 // orphan is a key that a master still stored although its owner no longer needed it.
 type orphan struct {
-	commandLog commandLog
+	commandLog facts.CommandLog
 	snapshot   *history.Op
 	over       time.Duration // when the owner no longer needed it
 	kind       string        // unsent, undone, failed, unheard or late; see orphaned
@@ -20,8 +22,13 @@ type orphan struct {
 
 // orphanMoment returns how long a key may still be stored once its owner no longer needs it.
 func (r *run) orphanMoment() time.Duration {
-	ttl := r.h.Header.TTL
+	ttl := r.History.Header.TTL
 	return max(ttl/4, min(500*time.Millisecond, ttl/2))
+}
+
+var OrphanKeys = Property{
+	Name: "orphan-keys", Level: "AV", Says: "masters do not go on storing a key that its owner no longer needs", Votes: true,
+	rules: &rules{judge: (*run).orphanKeys, gaps: []gap{nobodyLooked, {nil, "no attempt was over"}}},
 }
 
 // orphanKeys judges one part of AV: once a lease is released, or an attempt has failed or
@@ -34,39 +41,29 @@ func (r *run) orphanMoment() time.Duration {
 // with old keys, are excused.
 func (r *run) orphanKeys() *judgement { return r.orphans(false) }
 
-// ghostKeys judges the same for keys whose SET was never answered and that a master set after the
-// release: if the network delivers late, a client cannot prevent that, so the property is judged
-// only if the scenario names it.
-func (r *run) ghostKeys() *judgement {
-	if !slices.Contains(r.h.Header.Properties, GhostKeys.Name) {
-		return nil
-	}
-	return r.orphans(true)
-}
-
 func (r *run) orphans(ghosts bool) *judgement {
-	t := r.commandLogs()
-	if len(t.taken) == 0 {
+	t := r.CommandLogs()
+	if len(t.Snapshots) == 0 {
 		return nil
 	}
 	ends := r.endOfNeed()
 	judged := 0
 	var asked []time.Duration // times of the snapshots that would have shown a key
 	var all []orphan
-	for x := range t.all() {
-		if !said(x.sets) && answered(x.sets) {
+	for x := range t.All() {
+		if !x.Sets.AnyYes() && x.Sets.AllAnswered() {
 			continue // the master never set the key
 		}
 		over, lease, ok := ends(x)
-		if !ok || !r.counts(over) {
+		if !ok || !r.InWindow(over) {
 			continue
 		}
 		judged++
-		if when, was := t.askedAfter(x.master, over, over+r.h.Header.TTL); was {
+		if when, was := t.SnapshotAfter(x.Master, over, over+r.History.Header.TTL); was {
 			asked = append(asked, when)
 		}
-		for _, snapshot := range t.snapshots(x) {
-			if snapshotBegan(snapshot) <= over {
+		for _, snapshot := range t.SnapshotsListing(x) {
+			if facts.SnapshotBegan(snapshot) <= over {
 				continue
 			}
 			kind := r.orphaned(x, snapshot, over)
@@ -81,58 +78,37 @@ func (r *run) orphans(ghosts bool) *judgement {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b orphan) int { return cmp.Compare(a.snapshot.Index, b.snapshot.Index) })
-	type proof struct {
-		snapshot int
-		token    string
-	}
-	bySnapshot := map[proof]orphan{}
-	found := make([]Violation, 0, len(all))
+	var found []proven
 	for _, o := range all {
-		bySnapshot[proof{o.snapshot.Index, o.commandLog.who.token}] = o
-		found = append(found, Violation{Key: o.commandLog.key, At: o.over, Until: max(o.over, snapshotBegan(o.snapshot)),
-			Ops: []int{o.commandLog.sets.at(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.who.token}, Clients: []string{o.commandLog.who.client}})
+		found = append(found, proven{narrative.Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, facts.SnapshotBegan(o.snapshot)),
+			Ops: []int{o.commandLog.Sets.At(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.Party.Token}, Clients: []string{o.commandLog.Party.Client}}, func(n *narrative.Narrative) { r.explainOrphan(n, o) }})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
-		explain:  func(v *Violation) { r.explainOrphan(v, bySnapshot[proof{v.Ops[1], v.Tokens[0]}]) },
-		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
+		violated: func(t tally, first *narrative.Violation) string {
+			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", narrative.Share(t.found, t.checked, "keys"), narrative.At(first.At), first.Key)
 		},
-		holds: func(t tally) string {
-			return fmt.Sprintf("none of %s remained on a master", count(t.checked, "released key", "released keys"))
-		},
+		holds: allOf("none of %s remained on a master", "released key", "released keys"),
 	}
-}
-
-// askedAfter returns when the first snapshot of a master between two times was taken.
-func (t *commandLogs) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
-	for snapshot := range t.snapshotsWithin(master, from, to) {
-		return snapshotEnded(snapshot), true
-	}
-	return 0, false
 }
 
 // endOfNeed returns a function that finds when the owner of a command log no longer needed its
 // token. ok is false if the owner always needed it or the time is unknown.
-func (r *run) endOfNeed() func(*commandLog) (over time.Duration, lease, ok bool) {
-	released := map[party]time.Duration{}
-	granted := map[party]bool{}
-	for _, l := range r.leases {
-		granted[party{l.Process, l.Token}] = true
+func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok bool) {
+	released := map[facts.Party]time.Duration{}
+	granted := map[facts.Party]bool{}
+	for _, l := range r.Leases {
+		granted[facts.Party{Client: l.Process, Token: l.Token}] = true
 	}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
 		if op.F == history.FRelease && op.Type != history.Invoke && op.Value != nil {
-			released[party{op.Process, op.Value.Token}] = op.Time
+			released[facts.Party{Client: op.Process, Token: op.Value.Token}] = op.Time
 		}
 	}
-	byClient := map[string][]attempt{}
-	for _, a := range r.attempts() {
-		byClient[a.client] = append(byClient[a.client], a)
-	}
 	type asker struct{ client, key string }
-	h := r.h
+	h := r.History
 	sets := map[asker][]int32{} // the SETs, in the order in which they were sent
 	for i := range h.Len() {
 		id := h.InOrder(i)
@@ -144,27 +120,23 @@ func (r *run) endOfNeed() func(*commandLog) (over time.Duration, lease, ok bool)
 	for _, ids := range sets {
 		slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(h.Sent(a), h.Sent(b)), cmp.Compare(a, b)) })
 	}
-	return func(x *commandLog) (time.Duration, bool, bool) {
-		if r.commandLogs().sharing(x) { // several clients may use one weak token
+	return func(x *facts.CommandLog) (time.Duration, bool, bool) {
+		if r.CommandLogs().SharesToken(x) { // several clients may use one weak token
 			return 0, false, false
 		}
-		if granted[x.who] {
-			over, ok := released[x.who]
+		if granted[x.Party] {
+			over, ok := released[x.Party]
 			return over, true, ok
 		}
-		first := sent(x.sets.at(0))
-		mine := byClient[x.who.client]
-		i, exact := slices.BinarySearchFunc(mine, first, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
-		if !exact {
-			i--
-		}
-		if i < 0 || mine[i].open || mine[i].key != x.key || mine[i].ended < first {
+		first := facts.Sent(x.Sets.At(0))
+		mine, i := r.AcquiresOf(x.Party.Client, first)
+		if i < 0 || mine[i].Open || mine[i].Key != x.Key || mine[i].Ended < first {
 			return 0, false, false // its acquire never returned or was not recorded
 		}
-		over := mine[i].ended
-		all := sets[asker{x.who.client, x.key}]
+		over := mine[i].Ended
+		all := sets[asker{x.Party.Client, x.Key}]
 		at, _ := slices.BinarySearchFunc(all, first, func(id int32, at time.Duration) int { return cmp.Compare(h.Sent(id), at) })
-		token := h.FindToken(x.who.token)
+		token := h.FindToken(x.Party.Token)
 		for _, id := range all[at:] { // find the client's next attempt
 			if h.TokenNumber(id) != token {
 				over = min(over, h.Sent(id))
@@ -179,50 +151,86 @@ func (r *run) endOfNeed() func(*commandLog) (over time.Duration, lease, ok bool)
 // the lock never sent a release. "undone": the master answered the release but still stores the
 // key. "late": the master set the key after it answered the release. "failed": the master answered the
 // release with an error. "unheard": the master did not answer it.
-func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) string {
-	began := sent(x.sets.at(0)) - r.slack
-	seen := snapshotBegan(snapshot)
-	if r.goneIn(x.who.client, began, snapshot.Time) || r.stoppedIn(x.who.client, began, snapshot.Time) || r.restartedIn(x.master, began, snapshot.Time) {
+func (r *run) orphaned(x *facts.CommandLog, snapshot *history.Op, over time.Duration) string {
+	began := facts.Sent(x.Sets.At(0)) - r.Slack
+	seen := facts.SnapshotBegan(snapshot)
+	if r.CrashedIn(x.Party.Client, began, snapshot.Time) || r.PausedIn(x.Party.Client, began, snapshot.Time) || r.RestartedIn(x.Master, began, snapshot.Time) {
 		return ""
 	}
 	late := seen > over+r.orphanMoment()
-	heard, failed := votes{h: r.h}, votes{h: r.h} // releases that were answered, and those that were answered with an error
-	for i, id := range x.frees.ids {
-		switch k := x.frees.kind(i); {
+	heard, failed := facts.Votes{History: r.History}, facts.Votes{History: r.History} // releases that were answered, and those that were answered with an error
+	for i, id := range x.Releases.IDs {
+		switch k := x.Releases.Kind(i); {
 		case k.Unknown:
 		case k.Error != "":
-			failed.ids = append(failed.ids, id)
+			failed.IDs = append(failed.IDs, id)
 		default:
-			heard.ids = append(heard.ids, id)
+			heard.IDs = append(heard.IDs, id)
 		}
 	}
-	clean := answered(x.sets) && answered(x.extends)
+	clean := x.Sets.AllAnswered() && x.Extensions.AllAnswered()
 	again := func(since time.Duration) bool { // the lock set or extended the token again
-		later := func(v *history.Vote) bool { return sent(*v) > since }
-		return x.sets.any(later) || x.extends.any(later)
+		later := func(v *history.Vote) bool { return facts.Sent(*v) > since }
+		return x.Sets.Any(later) || x.Extensions.Any(later)
 	}
-	if again(over) || heard.len() > 0 && again(latest(heard)) {
+	if again(over) || heard.Len() > 0 && again(heard.LastAnswer()) {
 		return ""
 	}
 	switch {
-	case x.frees.len() == 0:
+	case x.Releases.Len() == 0:
 		// A lock that reports its votes itself reports each release. The masters' account has only those that were sent,
 		// and nothing is sent over a link that is cut.
-		told := x.sets.kind(0).Form == ""
-		if late && !r.stalledIn(over, snapshot.Time) && (told || r.reachable(x.who.client, x.master, began, snapshot.Time)) {
+		told := x.Sets.Kind(0).Form == ""
+		if late && !r.StalledIn(over, snapshot.Time) && (told || r.Reachable(x.Party.Client, x.Master, began, snapshot.Time)) {
 			return "unsent"
 		}
-	case heard.len() > 0 && seen > latest(heard):
+	case heard.Len() > 0 && seen > heard.LastAnswer():
 		if clean {
 			return "undone"
 		}
 		return "late"
-	case heard.len() == 0 && failed.len() > 0:
-		if late && clean && latest(failed) < seen && !r.stalledIn(began, snapshot.Time) && r.reachable(x.who.client, x.master, began, snapshot.Time) {
+	case heard.Len() == 0 && failed.Len() > 0:
+		if late && clean && failed.LastAnswer() < seen && !r.StalledIn(began, snapshot.Time) && r.Reachable(x.Party.Client, x.Master, began, snapshot.Time) {
 			return "failed"
 		}
-	case heard.len() == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, snapshot.Time) && r.reachable(x.who.client, x.master, began, snapshot.Time):
+	case heard.Len() == 0 && late && clean && x.Releases.LastAnswer() < seen && !r.StalledIn(began, snapshot.Time) && r.Reachable(x.Party.Client, x.Master, began, snapshot.Time):
 		return "unheard"
 	}
 	return ""
+}
+
+// explainOrphan explains that a master still stored a key that its owner no longer needed.
+func (r *run) explainOrphan(n *narrative.Narrative, o orphan) {
+	v := n.Violation
+	x := &o.commandLog
+	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after %s last needed it", x.Master, x.Party.Client, v.Key, narrative.At(v.Until), narrative.At(v.Until-o.over), x.Party.Client)
+	for _, a := range r.Requests(x.Key, x.Party) {
+		if a.SentTo(x.Master) && a.Sent <= o.snapshot.Time {
+			n.OneMaster(a, x.Master)
+		}
+	}
+	what := "attempt"
+	if o.lease {
+		what = "release of its lease"
+	}
+	n.AddAt(narrative.AfterLines, narrative.Event{At: o.over, Kind: narrative.EventOver, Client: x.Party.Client, Key: x.Key, Token: x.Party.Token, Word: "over", Text: fmt.Sprintf("the %s of %s was over", what, x.Party.Client)})
+	var why string
+	switch o.kind {
+	case "unsent":
+		why = fmt.Sprintf("%s never sent %s a release", x.Party.Client, x.Master)
+	case "undone":
+		why = fmt.Sprintf("%s had answered the release, and stored the key all the same", x.Master)
+	case "late":
+		why = fmt.Sprintf("%s executed the SET after the release, so it stored a key that nobody needed any more", x.Master)
+	case "failed":
+		why = fmt.Sprintf("%s answered the release with an error (%s), though no recorded fault was on it or on the way", x.Master, x.Releases.Kind(x.Releases.Len()-1).Error)
+	case "unheard":
+		why = fmt.Sprintf("%s did not answer the release, though no recorded fault was on it or on the way", x.Master)
+		if e := x.Releases.Kind(x.Releases.Len() - 1).Error; e != "" {
+			why += " (" + e + ")"
+		}
+	}
+	n.Add(narrative.Event{At: o.snapshot.Time, Kind: narrative.EventSnapshot, Masters: []string{x.Master}, Client: x.Party.Client, Key: x.Key, Token: x.Party.Token, Word: "stored", Ops: []int{o.snapshot.Index},
+		Text: fmt.Sprintf("%s stored the token of %s", x.Master, x.Party.Client)})
+	n.Violated(why)
 }

@@ -3,11 +3,9 @@ package checker
 import (
 	"slices"
 
+	"lockpick/checker/facts"
 	"lockpick/history"
 )
-
-// partwise are the properties that are judged in histories that are too long to be judged at once.
-var partwise = []Property{MutualExclusion, BeliefExclusion}
 
 // Totals sums up the judgement of mutual exclusion and belief exclusion in a history that is too long to be judged at
 // once. Such a history is judged in parts; no hold overlaps a hold of another part.
@@ -28,7 +26,7 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 	if t.of == nil {
 		t.of = map[string]*total{}
 	}
-	rep := Check(part, partwise...)
+	rep := Check(part, Exclusive()...)
 	for i := range rep.Results {
 		r := &rep.Results[i]
 		of := t.of[r.Name]
@@ -57,13 +55,14 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 // whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	run := newRun(history.Pack(excerpt))
-	j := run.mutualExclusion(linearizable(&excerpt.Header, run.h.Ops, PorcupineLimit))
+	run.second = func(ops []history.Op) linearizability { return linearizable(&excerpt.Header, ops, PorcupineLimit) }
+	j := run.mutualExclusion()
 	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
-	for i, j := range []*judgement{j, run.beliefsIn(sections(run.h.Ops, run.leaseAt))} {
-		p := partwise[i]
+	for i, j := range []*judgement{j, run.beliefsIn(facts.SectionsOf(run.History.Ops, run.LeaseAt))} {
+		p := Exclusive()[i]
 		if of := whole.of[p.Name]; of != nil {
 			of.complete(j)
-		} else if p != MutualExclusion {
+		} else if !p.Leases {
 			continue // there is no section
 		}
 		report.Results = append(report.Results, run.conclude(p, j))

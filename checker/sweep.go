@@ -3,129 +3,73 @@ package checker
 import (
 	"cmp"
 	"container/heap"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"lockpick/checker/facts"
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
-// stretch is a time in which a client relies on a lock: a hold (L2) or a
-// critical section (L3). It is half-open, [from, to), so a stretch that begins at
-// the instant at which another ends does not overlap it.
-type stretch struct {
-	key, client, token string
-	from, to           time.Duration
-	ops                []int          // the operations that begin it and say how long it lasts
-	lease              *history.Lease // the lease of the hold or section; nil if unknown
-	last               *history.Lease // of stretches that count as one: the lease of the one that ends last, if that is not lease
-	weight             int64
-	cut                bool // a section that was never left
-	crashed            bool // its client crashed in it
-}
-
-func (s *stretch) empty() bool { return s.to <= s.from }
-
-// overlap is a stretch that began while it was not compatible with the earlier stretches on its key that were
-// going on.
-type overlap struct {
-	earlier *stretch   // of those that it was not compatible with, the one that lasts longest
-	later   *stretch   // the one that began
-	named   []*stretch // all of those, in the order in which they began
-	end     time.Duration
-}
-
-// from and to return the bounds of the time in which they were not compatible.
-func (o overlap) from() time.Duration { return o.later.from }
-func (o overlap) to() time.Duration   { return o.end }
-
-// law says which stretches on a key may overlap: those whose weights are no more than the capacity together.
-type law struct {
-	kind     history.LockKind
-	capacity int64
-	weight   func(mode string, permits int) int64
-}
-
-func lawOf(h *history.Header) law { return law{h.LockKind(), h.Capacity(), h.Weight} }
-
-// of returns the weight of a lease. One that is not known weighs as little as any.
-func (x law) of(l *history.Lease) int64 {
-	if l == nil {
-		return x.weight(history.ModeRead, 1)
-	}
-	return x.weight(l.Mode, l.Permits)
-}
-
-// nests reports whether overlapping stretches of one owner count as one.
-func (x law) nests() bool { return x.kind == history.Reentrant }
-
-// opposes reports whether an earlier stretch is named where a later one with a weight exceeded the capacity.
-// Permits add up, so each stretch that has any is named.
-func (x law) opposes(s *stretch, weight int64) bool {
-	return x.kind == history.Semaphore || s.weight+weight > x.capacity
-}
-
-// sweep returns an overlap for each stretch that begins while it and the earlier ones on its key that have not
-// ended weigh more than the capacity together. Empty stretches contain no time and so overlap nothing. It takes
-// O(n log n) time, and for each overlap the number of stretches that overlap there.
+// sweep returns an overlap for each hold that begins while it and the earlier ones on its key that have not
+// ended weigh more than the capacity together. Empty holds contain no time and so overlap nothing. It takes
+// O(n log n) time, and for each overlap the number of holds that overlap there.
 //
 //	a  |-----------------|
 //	b     |---|                 overlaps a
 //	c             |---------|   overlaps a
 //	d                       |--|
-func sweep(all []stretch, by law) []overlap {
+func sweep(all []facts.Hold, by facts.Lock) []overlap {
 	var found []overlap
 	var on active
-	for _, s := range by.inOrder(all) {
-		if len(on.going) > 0 && on.going[0].key != s.key {
+	for _, s := range inOrder(by, all) {
+		if len(on.going) > 0 && on.going[0].Key != s.Key {
 			on = active{}
 		}
-		on.end(s.from)
-		if on.weight+s.weight > by.capacity {
-			found = append(found, by.overlap(by.named(&on, s), s))
+		on.end(s.From)
+		if on.weight+s.Weight > by.Capacity {
+			found = append(found, overlapWith(by, opposing(by, &on, s), s))
 		}
 		heap.Push(&on, s)
-		if on.longest == nil || s.to > on.longest.to {
+		if on.longest == nil || s.To > on.longest.To {
 			on.longest = s
 		}
 	}
 	return found
 }
 
-// inOrder returns the stretches that are not empty, by key and then in the order in which they begin. Those that count
+// inOrder returns the holds that are not empty, by key and then in the order in which they begin. Those that count
 // as one are one.
-func (x law) inOrder(all []stretch) []*stretch {
-	order := make([]*stretch, 0, len(all))
+func inOrder(x facts.Lock, all []facts.Hold) []*facts.Hold {
+	order := make([]*facts.Hold, 0, len(all))
 	for i := range all {
-		if !all[i].empty() {
+		if !all[i].Empty() {
 			order = append(order, &all[i])
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *stretch) int {
-		return cmp.Or(strings.Compare(a.key, b.key), a.before(b))
+	slices.SortStableFunc(order, func(a, b *facts.Hold) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key), a.Compare(b))
 	})
-	if x.nests() {
+	if x.Reentrant() {
 		return merged(order)
 	}
 	return order
 }
 
-// before compares stretches by when they begin.
-func (s *stretch) before(b *stretch) int {
-	return cmp.Or(cmp.Compare(s.from, b.from), cmp.Compare(s.ops[0], b.ops[0]))
-}
-
-// merged replaces overlapping stretches of one client on a key by one that lasts until the last of them ends. They are
-// in the order of inOrder. A crash ends all stretches of its client, so these are of one life of it.
-func merged(order []*stretch) []*stretch {
-	var all []*stretch
+// merged replaces overlapping holds of one client on a key by one that lasts until the last of them ends. They are
+// in the order of inOrder. A crash ends all holds of its client, so these are of one life of it.
+func merged(order []*facts.Hold) []*facts.Hold {
+	var all []*facts.Hold
 	type owner struct{ key, client string }
-	last := map[owner]*stretch{}
+	last := map[owner]*facts.Hold{}
 	for _, s := range order {
-		mine := owner{s.key, s.client}
-		if m := last[mine]; m != nil && s.from < m.to {
-			if s.to > m.to {
-				m.to, m.ops, m.last = s.to, append(m.ops[:1:1], s.ops...), s.lease
+		mine := owner{s.Key, s.Client}
+		if m := last[mine]; m != nil && s.From < m.To {
+			if s.To > m.To {
+				m.To, m.Ops, m.LastLease = s.To, append(m.Ops[:1:1], s.Ops...), s.Lease
 			}
 			continue
 		}
@@ -136,89 +80,221 @@ func merged(order []*stretch) []*stretch {
 	return all
 }
 
-// active holds the stretches that have begun and not ended, as a heap: the one that ends first is on top.
+// active holds the holds that have begun and not ended, as a heap: the one that ends first is on top.
 type active struct {
-	going   []*stretch
+	going   []*facts.Hold
 	weight  int64
-	longest *stretch // of all that have begun, the one that ends last
+	longest *facts.Hold // of all that have begun, the one that ends last
 }
 
 func (a *active) Len() int           { return len(a.going) }
-func (a *active) Less(i, j int) bool { return a.going[i].to < a.going[j].to }
+func (a *active) Less(i, j int) bool { return a.going[i].To < a.going[j].To }
 func (a *active) Swap(i, j int)      { a.going[i], a.going[j] = a.going[j], a.going[i] }
 func (a *active) Push(s any) {
-	a.going = append(a.going, s.(*stretch))
-	a.weight += s.(*stretch).weight
+	a.going = append(a.going, s.(*facts.Hold))
+	a.weight += s.(*facts.Hold).Weight
 }
 
 func (a *active) Pop() any {
 	last := len(a.going) - 1
 	s := a.going[last]
 	a.going = a.going[:last]
-	a.weight -= s.weight
+	a.weight -= s.Weight
 	return s
 }
 
-// end removes the stretches that end by a time.
+// end removes the holds that end by a time.
 func (a *active) end(by time.Duration) {
-	for len(a.going) > 0 && a.going[0].to <= by {
+	for len(a.going) > 0 && a.going[0].To <= by {
 		heap.Pop(a)
 	}
 }
 
-// named returns the stretches that are going on and oppose one that begins now, the one that lasts longest first. A
+// opposing returns the holds that are going on and oppose one that begins now, the one that lasts longest first. A
 // mutex has one holder, so it names one; and it names no more than history.MaxPermits, which exceed any capacity.
-func (x law) named(on *active, later *stretch) []*stretch {
-	if x.capacity == 1 && x.kind != history.Semaphore {
-		return []*stretch{on.longest}
+func opposing(x facts.Lock, on *active, later *facts.Hold) []*facts.Hold {
+	if x.Capacity == 1 && x.Kind != history.Semaphore {
+		return []*facts.Hold{on.longest}
 	}
-	var named []*stretch
+	var named []*facts.Hold
 	for _, s := range on.going {
-		if x.opposes(s, later.weight) {
+		if x.Conflicts(s, later.Weight) {
 			named = append(named, s)
 		}
 	}
-	slices.SortFunc(named, func(a, b *stretch) int { return cmp.Or(cmp.Compare(b.to, a.to), a.before(b)) })
+	slices.SortFunc(named, func(a, b *facts.Hold) int { return cmp.Or(cmp.Compare(b.To, a.To), a.Compare(b)) })
 	return named[:min(len(named), history.MaxPermits)]
 }
 
-// overlap returns the overlap of a stretch with those that named returns.
-func (x law) overlap(named []*stretch, later *stretch) overlap {
-	o := overlap{earlier: named[0], later: later, named: named, end: later.to}
-	weight := later.weight
+// overlapWith returns the overlap of a hold with those that opposing returns.
+func overlapWith(x facts.Lock, named []*facts.Hold, later *facts.Hold) overlap {
+	o := overlap{earlier: named[0], later: later, named: named, end: later.To, law: x}
+	weight := later.Weight
 	for _, s := range named {
-		weight += s.weight
+		weight += s.Weight
 	}
 	for _, s := range slices.Backward(named) {
-		if weight -= s.weight; weight <= x.capacity {
-			o.end = min(o.end, s.to)
+		if weight -= s.Weight; weight <= x.Capacity {
+			o.end = min(o.end, s.To)
 			break
 		}
 	}
-	slices.SortFunc(o.named, (*stretch).before)
+	slices.SortFunc(o.named, (*facts.Hold).Compare)
 	return o
 }
 
-// holds returns the stretches in which each lease's client may rely on it. Two
-// acquisitions are two leases even if a weak lock gives them the same token.
-func holds(leases []*history.Lease, by law) []stretch {
-	all := make([]stretch, 0, len(leases))
-	for _, l := range leases {
-		for _, span := range l.Holds() {
-			s := stretch{key: l.Key, client: l.Process, token: l.Token, from: span.From, to: span.To, lease: l, weight: by.of(l)}
-			for _, g := range l.Grants {
-				if g.At == span.From || g.At > span.From && g.At <= span.To {
-					s.ops = append(s.ops, g.Index)
-				}
-			}
-			if l.ReleaseIndex >= 0 && span.To == l.Released {
-				s.ops = append(s.ops, l.ReleaseIndex)
-			}
-			if l.LostIndex >= 0 && span.To == l.Lost {
-				s.ops = append(s.ops, l.LostIndex)
-			}
-			all = append(all, s)
+// overlap is a hold that began while it was not compatible with the earlier holds on its key that were
+// going on.
+type overlap struct {
+	earlier *facts.Hold   // of those that it was not compatible with, the one that lasts longest
+	later   *facts.Hold   // the one that began
+	named   []*facts.Hold // all of those, in the order in which they began
+	end     time.Duration
+	law     facts.Lock
+}
+
+// from and to return the bounds of the time in which they were not compatible.
+func (o overlap) from() time.Duration { return o.later.From }
+
+func (o overlap) to() time.Duration { return o.end }
+
+// overlaps returns the overlaps that began in the judged window as violations, and what explains each.
+func (r *run) overlaps(all []overlap, explain func(*narrative.Narrative, overlap)) (found []proven) {
+	for _, o := range all {
+		if r.InWindow(o.from()) {
+			found = append(found, proven{violation(o), func(n *narrative.Narrative) { explain(n, o) }})
 		}
 	}
-	return all
+	return found
+}
+
+// beganThough says that a hold began while it must not. alone is the clause for a lock with one holder.
+func (r *run) beganThough(alone string) string {
+	if r.Lock.Exclusive() {
+		return alone
+	}
+	return "began while others that had not ended left no room for it"
+}
+
+// violation returns an overlap as a Violation. Its Ops prove it: the operations that began
+// the earlier holds and say how long they last, then the operation that began the later.
+func violation(o overlap) narrative.Violation {
+	v := narrative.Violation{Key: o.later.Key, At: o.from(), Until: o.to()}
+	for _, s := range o.named {
+		v.Ops, v.Tokens, v.Clients = append(v.Ops, s.Ops...), append(v.Tokens, s.Token), append(v.Clients, s.Client)
+	}
+	v.Ops, v.Tokens, v.Clients = append(v.Ops, o.later.Ops[0]), append(v.Tokens, o.later.Token), append(v.Clients, o.later.Client)
+	return v
+}
+
+// heldBy says who held a lock that is not held alone when somebody was granted it nevertheless: "2 readers held it, c1
+// and c2", "all 3 permits were held by c1, c2 and c3".
+func (o overlap) heldBy() string {
+	x := o.law
+	who := clientsOf(o.named)
+	if x.Kind == history.Semaphore {
+		return fmt.Sprintf("%s were held by %s", narrative.Permits(x, weightOf(o.named)), who)
+	}
+	if len(o.named) == 1 {
+		return fmt.Sprintf("the %s %s held it", role(x, o.earlier), who)
+	}
+	return fmt.Sprintf("%d %ss held it, %s", len(o.named), role(x, o.earlier), who)
+}
+
+// insideWere says the same of critical sections.
+func (o overlap) insideWere() string {
+	x := o.law
+	who := clientsOf(o.named)
+	switch {
+	case x.Kind == history.Semaphore && len(o.named) > 1:
+		return fmt.Sprintf("%s were still in theirs with %s", who, narrative.Permits(x, weightOf(o.named)))
+	case x.Kind == history.Semaphore:
+		return fmt.Sprintf("%s was still in one with %s", who, narrative.Permits(x, weightOf(o.named)))
+	case len(o.named) == 1:
+		return fmt.Sprintf("the %s %s was still in one", role(x, o.earlier), who)
+	}
+	return fmt.Sprintf("%d %ss were still in theirs, %s", len(o.named), role(x, o.earlier), who)
+}
+
+// together says what the clients of an overlap were or had at once.
+func (o overlap) together() string {
+	x := o.law
+	all := append(o.named[:len(o.named):len(o.named)], o.later)
+	if x.Kind == history.Semaphore {
+		return fmt.Sprintf("%s had %s", clientsOf(all), narrative.Permits(x, weightOf(all)))
+	}
+	writers := 0
+	for _, s := range all {
+		if s.Weight == x.Capacity {
+			writers++
+		}
+	}
+	what := narrative.Count(writers, "writer", "writers")
+	if readers := len(all) - writers; readers > 0 {
+		what = narrative.Count(readers, "reader", "readers") + " and " + what
+	}
+	return fmt.Sprintf("%s were %s", clientsOf(all), what)
+}
+
+// role returns reader or writer.
+func role(x facts.Lock, s *facts.Hold) string {
+	if s.Weight < x.Capacity {
+		return "reader"
+	}
+	return "writer"
+}
+
+func clientsOf(all []*facts.Hold) string {
+	var clients []string
+	for _, s := range all {
+		clients = append(clients, s.Client)
+	}
+	return fault.Enumerate(clients)
+}
+
+func weightOf(all []*facts.Hold) (weight int64) {
+	for _, s := range all {
+		weight += s.Weight
+	}
+	return weight
+}
+
+// noOverlap says that a number of holds were compatible.
+func noOverlap(x facts.Lock, count string) string {
+	if x.Exclusive() {
+		return fmt.Sprintf("no two of %s overlapped", count)
+	}
+	return fmt.Sprintf("none of %s began while others left no room for it", count)
+}
+
+// leaseOverlap finds the overlap of two leases' holds, if there is one.
+func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
+	if a == nil || b == nil {
+		return overlap{}, false
+	}
+	both := facts.HoldsOf([]*history.Lease{a, b}, r.Lock)
+	if found := sweep(both, r.Lock); len(found) > 0 {
+		return found[0], true
+	}
+	return overlap{}, false
+}
+
+// explainOverlap adds why two leases were held at once: the earlier lease and the masters that voted for
+// it, how these lost its key, and the masters whose votes granted the later lease.
+func (r *run) explainOverlap(n *narrative.Narrative, o overlap) {
+	a, b := o.earlier.Lease, o.later.Lease
+	n.Lease(a, o.to())
+	if last := o.earlier.LastLease; last != nil {
+		n.Lease(last, o.to())
+	}
+	for _, s := range o.named {
+		if s != o.earlier && s.Lease != nil {
+			n.Lease(s.Lease, o.to())
+		}
+	}
+	n.Withheld(a)
+	n.Lease(b, o.to())
+	n.LostQuorum(a, b, o.later.From)
+	n.KeyChanges(a, max(b.Acquired(), o.later.From))
+	n.Refusals(b.Process)
 }

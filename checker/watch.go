@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/checker/facts"
 	"lockpick/history"
 )
 
@@ -138,14 +139,14 @@ func (w *Watch) settle() {
 // capacity.
 func (w *Watch) pending() int {
 	n := 0
-	law := lawOf(&w.Header)
+	law := facts.LockOf(&w.Header)
 	for _, key := range w.fresh {
 		weight := int64(0)
 		for i, h := range key.holds {
-			if h.to <= w.now || law.nests() && h.within(key.holds[:i], w.now) {
+			if h.to <= w.now || law.Reentrant() && h.within(key.holds[:i], w.now) {
 				continue
 			}
-			if weight += h.weight; h.from == w.now && weight > law.capacity {
+			if weight += h.weight; h.from == w.now && weight > law.Capacity {
 				n++
 			}
 		}

@@ -76,10 +76,7 @@ type Expect struct {
 }
 
 // Level returns the level of the expected property.
-func (e *Expect) Level() string {
-	p, _ := propertyNamed(e.Property)
-	return p.Level
-}
+func (e *Expect) Level() string { return checker.Named(e.Property).Level }
 
 // Schedules sets the number of schedules in the simulator for each budget; 0: the budget's default.
 type Schedules struct {
@@ -244,8 +241,8 @@ func (c *Case) check() *scenario.Problem {
 	for i := range c.Expect {
 		e := &c.Expect[i]
 		at := fmt.Sprintf("expect[%d].", i)
-		if _, ok := propertyNamed(e.Property); !ok {
-			return scenario.UnknownValue(at+"property", e.Property, append(checker.PropertyNames(), slices.Sorted(maps.Keys(checker.Contentions))...))
+		if checker.Named(e.Property).Name == "" {
+			return scenario.UnknownValue(at+"property", e.Property, checker.AllNames())
 		}
 		if e.Verdict != checker.Violated && e.Verdict != checker.Holds {
 			return scenario.UnknownValue(at+"verdict", string(e.Verdict), []string{string(checker.Violated), string(checker.Holds)})
@@ -297,19 +294,6 @@ func (c *Case) checkScenarios() *scenario.Problem {
 		return &scenario.Problem{Field: "twin.scenario." + p.Field, Says: p.Says}
 	}
 	return nil
-}
-
-func propertyNamed(name string) (checker.Property, bool) {
-	for _, p := range checker.ContentionProperties {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	i := slices.IndexFunc(checker.Properties, func(p checker.Property) bool { return p.Name == name })
-	if i < 0 {
-		return checker.Property{}, false
-	}
-	return checker.Properties[i], true
 }
 
 // claimDefaults returns the scenario that the cases of a catalogue start from: small, without

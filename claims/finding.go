@@ -8,6 +8,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/search"
 )
@@ -16,10 +17,10 @@ import (
 type judgement struct {
 	verdict  checker.Verdict
 	why      string
-	evidence []checker.Evidence // its contribution to the evidence of its case; nil: it proves nothing
-	match    *checker.Violation // the first violation with the expected reason; nil: none
-	first    *checker.Violation // the first violation; nil: none
-	faults   []string           // kinds of faults in the reason of first
+	evidence []checker.Evidence   // its contribution to the evidence of its case; nil: it proves nothing
+	match    *narrative.Violation // the first violation with the expected reason; nil: none
+	first    *narrative.Violation // the first violation; nil: none
+	faults   []string             // kinds of faults in the reason of first
 }
 
 // judge compares a history with the expectation.
@@ -55,18 +56,18 @@ func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 
 // result returns the verdict of a history on the property; false: there is none.
 func (e *Expect) result(h *history.History, r *judge.Result) (checker.Result, bool) {
-	if judge := checker.Contentions[e.Property]; judge != nil {
-		return judge(h), true
+	p := checker.Named(e.Property)
+	if p.OnlyClaims {
+		return p.JudgeClaim(h), true
 	}
-	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
-	if i < 0 {
-		return checker.Result{}, false
+	if v := r.ResultOf(p); v != nil {
+		return *v, true
 	}
-	return r.Verdicts[i], true
+	return checker.Result{}, false
 }
 
 // hasExpectedReason reports whether a violation has the expected faults and text.
-func (e *Expect) hasExpectedReason(x *checker.Violation, faults []string) bool {
+func (e *Expect) hasExpectedReason(x *narrative.Violation, faults []string) bool {
 	for _, f := range e.Faults {
 		if !slices.Contains(faults, f) {
 			return false
@@ -133,7 +134,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 			break
 		}
 	}
-	convict := func(t *trial, x *checker.Violation) *trial {
+	convict := func(t *trial, x *narrative.Violation) *trial {
 		f.Found, f.Summary, f.Reason, f.At = checker.Violated, x.Summary, x.Reason, &x.At
 		f.Faults = t.results[e.Property].faults
 		f.Why = t.results[e.Property].why

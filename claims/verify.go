@@ -192,11 +192,11 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 		if v.opt.Budget == Full {
 			s.prove, s.enough = 3, 3
 		}
-		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && checker.Contentions[s.expect[0].Property] == nil
+		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && !checker.Named(s.expect[0].Property).OnlyClaims
 	}
 	s.base.Properties = nil // set below, since some properties are judged only if named
 	for _, e := range s.expect {
-		if checker.Contentions[e.Property] == nil {
+		if !checker.Named(e.Property).OnlyClaims {
 			s.base.Properties = append(s.base.Properties, e.Property)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/internal/otherfile"
 	"lockpick/search"
@@ -220,7 +221,7 @@ func (r *runner) replay(s scenario.Scenario, file string) (failed bool) {
 	}
 	type attempt struct {
 		h   *history.History
-		v   *checker.Violation
+		v   *narrative.Violation
 		err error
 	}
 	most := r.attemptsOf(file)

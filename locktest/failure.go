@@ -7,12 +7,12 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
 // story renders the message of a failure: the violated property, the explanation and the faults.
-func story(v *checker.Violation, s scenario.Scenario) string {
+func story(v *narrative.Violation, s scenario.Scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s is violated: %s\n", v.Level, v.Property, v.Summary)
 	for _, step := range v.Reason {

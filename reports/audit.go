@@ -10,6 +10,7 @@ import (
 	"lockpick/audit"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/history/fault"
 	"lockpick/search"
 	"lockpick/watch"
 )
@@ -88,7 +89,7 @@ func auditSays(r *audit.Result) string {
 		parts = append(parts, fmt.Sprintf("not broken, and safe in %d of %s", n[audit.Safe], plural(tried, "situation")))
 	}
 	if len(without) > 0 {
-		parts = append(parts, "breaks without "+checker.Enumerate(without))
+		parts = append(parts, "breaks without "+fault.Enumerate(without))
 	}
 	if n[audit.Inconclusive] > 0 {
 		parts = append(parts, fmt.Sprintf("%d inconclusive", n[audit.Inconclusive]))
@@ -200,7 +201,7 @@ func likelyCauses(r *audit.Result, level string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "Likely cause, from the lock's commands: " + checker.Enumerate(names) + " (see below)."
+	return "Likely cause, from the lock's commands: " + fault.Enumerate(names) + " (see below)."
 }
 
 // mostAlso limits how many other situations are named.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"lockpick/campaign/judge"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // causeRow is a cause of violations as the page lists it.
@@ -55,7 +55,7 @@ func causeLevels(c judge.Cause) string {
 }
 
 // causes lists the causes of the violations, those first that say most, with an example each.
-func (t *terminal) causes(r *judge.Result, first *checker.Violation) {
+func (t *terminal) causes(r *judge.Result, first *narrative.Violation) {
 	all := found(r)
 	if all < 2 {
 		return

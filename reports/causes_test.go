@@ -15,10 +15,11 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // firstOf is the first violation of mutual exclusion that a few seeds of a scenario have.
-func firstOf(t *testing.T, lock string, change func(*scenario.Scenario)) *checker.Violation {
+func firstOf(t *testing.T, lock string, change func(*scenario.Scenario)) *narrative.Violation {
 	t.Helper()
 	for seed := range uint64(40) {
 		s := scenario.Defaults()
@@ -70,7 +71,7 @@ func TestStoriesNameTheCause(t *testing.T) {
 			if c.fault && len(v.Faults) == 0 {
 				t.Error("no fault is blamed")
 			}
-			if slices.ContainsFunc(v.Events, func(e checker.Event) bool { return e.Text == "" }) {
+			if slices.ContainsFunc(v.Events, func(e narrative.Event) bool { return e.Text == "" }) {
 				t.Error("an event has no text")
 			}
 		})

@@ -9,7 +9,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/search"
 	"lockpick/search/reduce"
 )
@@ -26,7 +26,7 @@ type Counterexample struct {
 func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	var s scenario.Scenario
-	var v checker.Violation
+	var v narrative.Violation
 	switch {
 	case c.Shrunk != nil:
 		s, v = c.Shrunk.Scenario, c.Shrunk.Violation
@@ -60,7 +60,7 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 }
 
 // tell writes a violation as a story and as a diagram.
-func (t *terminal) tell(v checker.Violation) error {
+func (t *terminal) tell(v narrative.Violation) error {
 	opt := StoryOptions{Width: t.width}
 	if err := Story(&t.out, &v, opt); err != nil {
 		return err
@@ -124,7 +124,7 @@ type counterexampleJSON struct {
 func (c Counterexample) json() *counterexampleJSON {
 	out := &counterexampleJSON{}
 	var s scenario.Scenario
-	var v checker.Violation
+	var v narrative.Violation
 	if z := c.Shrunk; z != nil {
 		s, v = z.Scenario, z.Violation
 		out.Shrunk, out.Minimal, out.Seeds, out.Rate = true, z.Minimal, z.Seeds, z.Rate

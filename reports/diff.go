@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,8 +136,8 @@ func fieldName(f reflect.StructField, tag string) string {
 
 // verdictOn returns the result of a run for a property, or one that is not tested.
 func verdictOn(r *judge.Result, p checker.Property) checker.Result {
-	if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == p.Name }); i >= 0 {
-		return r.Verdicts[i]
+	if v := r.ResultOf(p); v != nil {
+		return *v
 	}
 	return checker.Result{Verdict: judge.NotTested}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -250,7 +251,7 @@ func (p *packer) attempts(h *history.Header, t *timeline) {
 		l.Enter = append(l.Enter, since(x.lease.Entered, x.lease.EnterIndex >= 0))
 		l.Leave = append(l.Leave, since(x.lease.Left, x.lease.EnterIndex >= 0))
 		l.Fence = append(l.Fence, x.lease.Fence)
-		if part, shared := checker.Part(h, x.lease); part != "" {
+		if part, shared := narrative.Part(h, x.lease); part != "" {
 			l.Part, l.Shared = append(l.Part, p.text(part)), append(l.Shared, 0)
 			if shared {
 				l.Shared[len(l.Shared)-1] = 1
@@ -339,7 +340,7 @@ func (p *packer) violations(t *timeline, violations []listed) {
 }
 
 // stepTimes returns the times of the steps of a violation's reason, in microseconds.
-func stepTimes(v *checker.Violation) []int64 {
+func stepTimes(v *narrative.Violation) []int64 {
 	at := []int64{}
 	for _, e := range v.Events {
 		if !e.Detail {

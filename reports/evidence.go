@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -18,7 +18,7 @@ type line struct {
 }
 
 // evidenceOf describes the operations that prove a violation.
-func evidenceOf(h *history.History, v *checker.Violation) []line {
+func evidenceOf(h *history.History, v *narrative.Violation) []line {
 	var lines []line
 	for _, i := range v.Ops {
 		at, found := h.At(i)

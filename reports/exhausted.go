@@ -7,7 +7,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/search/exhaust"
 )
 
@@ -37,12 +37,12 @@ func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalO
 // ExhaustedJSON writes the result as one JSON object. Its fields are a contract.
 func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 	type counterexample struct {
-		Faults    int                `json:"faults"`
-		AtMS      float64            `json:"at_ms"`
-		Violation *checker.Violation `json:"violation"`
-		Run       string             `json:"run"`
-		Report    string             `json:"report"`
-		History   string             `json:"history"`
+		Faults    int                  `json:"faults"`
+		AtMS      float64              `json:"at_ms"`
+		Violation *narrative.Violation `json:"violation"`
+		Run       string               `json:"run"`
+		Report    string               `json:"report"`
+		History   string               `json:"history"`
 	}
 	out := struct {
 		Driver         string          `json:"driver"`

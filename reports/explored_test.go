@@ -8,6 +8,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/search"
 	"lockpick/search/reduce"
 )
@@ -40,7 +41,7 @@ func explored(t *testing.T, json, nothing bool) string {
 		{Fault: "partition", Clients: []string{"c1"}, Masters: []string{"m3"}, Mode: "hold", Direction: "replies", For: 2 * time.Second},
 		{Fault: "kill", After: "c1 acquires k0", Masters: []string{"m1", "m2"}},
 	}
-	v := checker.Violation{Level: "L2", Key: "k0", At: 28 * time.Millisecond, Summary: "c2 was granted k0 at 0.028s while c1 could still rely on it", Reason: []string{"At 0.002s c1 was granted k0.", "At 0.003s m1 and m2 were killed."}}
+	v := narrative.Violation{Level: "L2", Key: "k0", At: 28 * time.Millisecond, Summary: "c2 was granted k0 at 0.028s while c1 could still rely on it", Reason: []string{"At 0.002s c1 was granted k0.", "At 0.003s m1 and m2 were killed."}}
 	found := []Counterexample{}
 	if !nothing {
 		x.Found = []search.Found{{Number: 41, Seed: 99, Scenario: s, Property: checker.MutualExclusion, Faults: []string{"kill", "partition"}, Reason: "L2 mutual-exclusion: kill, partition", Violation: v, Count: 2}}

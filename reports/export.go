@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockpick/campaign/judge"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -27,8 +27,8 @@ type ExportFormat struct {
 type Export struct {
 	History   *history.History
 	Result    *judge.Result
-	Violation *checker.Violation // nil: there is none
-	Key       string             // for formats of one key; empty: the violation's key, or the first of the history
+	Violation *narrative.Violation // nil: there is none
+	Key       string               // for formats of one key; empty: the violation's key, or the first of the history
 }
 
 // ExportFormats lists all formats in the order of the help texts.

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"lockpick/campaign/scenario"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // The measures of a card, in pixels: the size that other sites show of a page that is linked.
@@ -101,7 +101,7 @@ func cardCommandOf(x *Export) string {
 }
 
 // cardLifelines draws the figure of a violation with one row for all masters, as a picture within another one.
-func cardLifelines(v *checker.Violation, quorum int) string {
+func cardLifelines(v *narrative.Violation, quorum int) string {
 	f := newFigure(v, v.Clients)
 	f.service = &service{quorum: quorum}
 	if f.cast(); f.steps == 0 || len(f.rows) == 0 {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -47,10 +47,10 @@ func exportMermaid(w io.Writer, x *Export) error {
 }
 
 // mermaidEvent writes one event: arrows for messages, a note for anything else.
-func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, everybody string) {
+func mermaidEvent(out *bytes.Buffer, e *narrative.Event, alias map[string]string, everybody string) {
 	from := alias[e.Client]
 	switch e.Kind {
-	case checker.EventAsked:
+	case narrative.EventAsked:
 		for _, m := range e.Masters {
 			arrow := "->>"
 			if slices.Contains(e.Cut, m) {
@@ -59,7 +59,7 @@ func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, 
 			fmt.Fprintf(out, "    %s%s%s: %s %s\n", from, arrow, alias[m], mermaidText(commandWord(e.Command)), mermaidText(e.Key))
 		}
 		return
-	case checker.EventAnswered:
+	case narrative.EventAnswered:
 		for _, answer := range []struct {
 			masters     []string
 			arrow, word string
@@ -72,13 +72,13 @@ func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, 
 	}
 	if storage := alias[storageLane]; e.AtStorage() && from != "" {
 		switch e.Kind {
-		case checker.EventRead:
+		case narrative.EventRead:
 			fmt.Fprintf(out, "    %s->>%s: read\n    %s-->>%s: %d\n", from, storage, storage, from, e.Value)
-		case checker.EventMarked:
+		case narrative.EventMarked:
 			fmt.Fprintf(out, "    %s->>%s: its token\n", from, storage)
-		case checker.EventApplied:
+		case narrative.EventApplied:
 			fmt.Fprintf(out, "    %s->>%s: write %d\n    %s-->>%s: applied\n", from, storage, e.Value, storage, from)
-		case checker.EventRejected:
+		case narrative.EventRejected:
 			fmt.Fprintf(out, "    %s-x%s: write %d\n    %s-->>%s: %s\n", from, storage, e.Value, storage, from, mermaidText(refusal(e)))
 		}
 		from = storage
@@ -97,7 +97,7 @@ func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, 
 }
 
 // refusal says how the storage refused a write: by its fencing token, or by a mark.
-func refusal(e *checker.Event) string {
+func refusal(e *narrative.Event) string {
 	if e.Fence != 0 {
 		return "refused: token " + e.Word
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // The measures of the figure, in its own units.
@@ -29,9 +29,9 @@ const (
 // from the same events as the reason, and is not to scale.
 type figure struct {
 	bytes.Buffer
-	v       *checker.Violation
+	v       *narrative.Violation
 	clients []string // all clients of the history; the position chooses the colour
-	events  []*checker.Event
+	events  []*narrative.Event
 	steps   int       // those of the events that are steps of the reason
 	x       []float64 // x of each event
 	right   float64
@@ -61,7 +61,7 @@ type stretch struct {
 
 // figureOf draws a violation's events as SVG. It returns nothing if the violation has no steps. Its
 // colours are classes of the page's style sheet.
-func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
+func figureOf(v *narrative.Violation, clients []string) (template.HTML, signs) {
 	f := newFigure(v, clients)
 	if f.cast(); f.steps == 0 || len(f.rows) == 0 {
 		return "", signs{}
@@ -72,12 +72,12 @@ func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
 	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
 }
 
-func newFigure(v *checker.Violation, clients []string) *figure {
+func newFigure(v *narrative.Violation, clients []string) *figure {
 	f := &figure{v: v, clients: clients}
 	for i := range v.Events {
 		e := &v.Events[i]
 		f.end = max(f.end, e.At, v.Until)
-		if e.Kind == checker.EventViolated {
+		if e.Kind == narrative.EventViolated {
 			continue
 		}
 		f.events = append(f.events, e)
@@ -193,11 +193,11 @@ func (f *figure) numbers(steps, height int) {
 		fmt.Fprintf(f, `<line class="guide" x1="%.1f" x2="%.1f" y1="22" y2="%d"/>`+"\n", f.x[i], f.x[i], height)
 		number(f.x[i], "number")
 		lastStep = f.x[i]
-		if steps <= figureTimes && e.Kind != checker.EventUnexplained && e.Kind != checker.EventNote {
+		if steps <= figureTimes && e.Kind != narrative.EventUnexplained && e.Kind != narrative.EventNote {
 			fmt.Fprintf(f, `<text class="time" x="%.1f" y="36" text-anchor="middle">%s</text>`+"\n", f.x[i], instant(e.At))
 		}
 	}
-	if last := len(f.v.Events) - 1; f.v.Events[last].Kind == checker.EventViolated {
+	if last := len(f.v.Events) - 1; f.v.Events[last].Kind == narrative.EventViolated {
 		until := max(f.at(f.v.Until), f.at(f.v.At))
 		number(min(max((f.at(f.v.At)+until)/2, lastStep+24), f.right-12), "number proof")
 	}
@@ -296,7 +296,7 @@ func (f *figure) stretch(l *figureLane, s stretch) {
 // owner returns the client of a token; empty: no event names it.
 func (f *figure) owner(token string) string {
 	for _, e := range f.v.Events {
-		if e.Token == token && e.Client != "" && (e.Kind == checker.EventGranted || e.Kind == checker.EventAsked || e.Kind == checker.EventAnswered) {
+		if e.Token == token && e.Client != "" && (e.Kind == narrative.EventGranted || e.Kind == narrative.EventAsked || e.Kind == narrative.EventAnswered) {
 			return e.Client
 		}
 	}
@@ -340,7 +340,7 @@ func (f *figure) refusedToo(i int) bool {
 		return false
 	}
 	e, next := f.events[i], f.events[i+1]
-	return next.Kind == checker.EventRejected && next.At == e.At && next.Value == e.Value
+	return next.Kind == narrative.EventRejected && next.At == e.At && next.Value == e.Value
 }
 
 // writes draws an arrow from a client to the storage for each write, which ends in a cross if it was refused.
@@ -352,10 +352,10 @@ func (f *figure) writes() {
 	}
 	for i, e := range f.events {
 		from := f.row(e.Client)
-		if e.Kind != checker.EventApplied && e.Kind != checker.EventRejected || from == nil {
+		if e.Kind != narrative.EventApplied && e.Kind != narrative.EventRejected || from == nil {
 			continue
 		}
-		refused := e.Kind == checker.EventRejected
+		refused := e.Kind == narrative.EventRejected
 		if !refused && f.refusedToo(i) {
 			continue
 		}
@@ -378,7 +378,7 @@ func (f *figure) words() {
 			continue
 		}
 		x := f.x[i]
-		if c := row(e.Client); c != nil && e.Kind == checker.EventGranted {
+		if c := row(e.Client); c != nil && e.Kind == narrative.EventGranted {
 			for _, m := range e.Yes {
 				if l := row(m); l != nil {
 					fmt.Fprintf(f, `<circle class="yes" cx="%.1f" cy="%d" r="4"/>`+"\n", x, l.y+figureBar/2)
@@ -403,7 +403,7 @@ func (f *figure) words() {
 						continue
 					}
 				}
-				if e.Kind == checker.EventRejected {
+				if e.Kind == narrative.EventRejected {
 					word = refusal(e)
 				}
 				half := float64(len([]rune(word))) * 3.2

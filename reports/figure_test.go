@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"pgregory.net/rapid"
+	"lockpick/checker/narrative"
 
-	"lockpick/checker"
+	"pgregory.net/rapid"
 )
 
 // checkFigure: the figure of a violation is well-formed, lies within its frame, and numbers the steps
 // of the reason.
-func checkFigure(t *rapid.T, v *checker.Violation) {
+func checkFigure(t *rapid.T, v *narrative.Violation) {
 	drawn, _ := figureOf(v, v.Clients)
 	if len(v.Clients) > 0 && drawn == "" {
 		t.Fatalf("%s on %s has no figure", v.Property, v.Key)

@@ -10,7 +10,9 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // headline is the verdict of a run in one sentence: the worst verdict of the requested properties,
@@ -41,10 +43,8 @@ func meaning(h *history.History, r *judge.Result) (text string, inherent bool) {
 	var own, levels []string
 	var broken []judge.Assumption
 	fenced := ""
-	for _, v := range r.Verdicts {
-		if v.Name == checker.FencedWrites.Name && v.Verdict == checker.Holds {
-			fenced = " L5 holds: " + v.Finding + "."
-		}
+	if v := r.ResultOf(checker.FencedWrites); v != nil && v.Verdict == checker.Holds {
+		fenced = " L5 holds: " + v.Finding + "."
 	}
 	for _, v := range byWeight(r) {
 		all := judge.Inherent(h, &v)
@@ -70,7 +70,7 @@ func meaning(h *history.History, r *judge.Result) (text string, inherent bool) {
 			help += " " + a.Help
 		}
 	}
-	text = fmt.Sprintf("Without %s, no lock with leases keeps %s", checker.Enumerate(without), listOf(levels))
+	text = fmt.Sprintf("Without %s, no lock with leases keeps %s", fault.Enumerate(without), listOf(levels))
 	if len(own) == 0 {
 		text += ": the lock is not to blame."
 	} else {
@@ -95,7 +95,7 @@ func listOf(levels []string) string {
 		}
 		i = end
 	}
-	return checker.Enumerate(parts)
+	return fault.Enumerate(parts)
 }
 
 // follows reports whether a level is the next one after another, as L3 after L2.
@@ -136,9 +136,11 @@ func byWeight(r *judge.Result) []checker.Result {
 		asked.Verdicts = r.ResultsFor(r.Properties)
 	}
 	worst := asked.Verdict()
-	if len(r.Properties) == 0 && worst != checker.Violated { // then mutual exclusion decides
-		for _, v := range asked.ResultsFor([]string{checker.MutualExclusion.Name}) {
-			worst = v.Verdict
+	if len(r.Properties) == 0 && worst != checker.Violated { // then the main property decides
+		for _, v := range asked.Verdicts {
+			if checker.Named(v.Name).Main {
+				worst = v.Verdict
+			}
 		}
 	}
 	results := slices.DeleteFunc(inOrder(asked.Verdicts), func(v checker.Result) bool { return v.Verdict != worst })
@@ -149,7 +151,7 @@ func byWeight(r *judge.Result) []checker.Result {
 }
 
 func weight(v checker.Result) int {
-	if v.Name == checker.MutualExclusion.Name {
+	if checker.Named(v.Name).Main {
 		return 0
 	}
 	return 1
@@ -244,7 +246,7 @@ func foldLevels(all []level) (shown []level, folded []fold) {
 
 // firstViolation returns the earliest violation of the property in the headline, or nil. If that
 // property has no listed violation, the next one with the same verdict counts.
-func firstViolation(r *judge.Result) *checker.Violation {
+func firstViolation(r *judge.Result) *narrative.Violation {
 	for _, v := range byWeight(r) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -34,8 +35,8 @@ func TestTheHeadlineIsAboutMutualExclusionIfItMayBe(t *testing.T) {
 func TestTheHeadlineIsAboutWhatWasAskedFor(t *testing.T) {
 	r := &judge.Result{Properties: []string{"L4"}, Verdicts: []checker.Result{
 		{Property: checker.MutualExclusion, Verdict: checker.Holds},
-		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed", Violations: []checker.Violation{{Level: "L3", At: 1}}},
-		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write", Violations: []checker.Violation{{Level: "L4", At: 2}}},
+		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed", Violations: []narrative.Violation{{Level: "L3", At: 1}}},
+		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write", Violations: []narrative.Violation{{Level: "L4", At: 2}}},
 	}}
 	if head := verdictOf(r); head.Level != "L4" || head.Verdict != checker.Violated || len(head.Also) != 0 {
 		t.Errorf("the headline is %+v", head)
@@ -74,8 +75,8 @@ func TestSentencesSurviveTheStore(t *testing.T) {
 
 func TestTheFirstViolationIsTheEarliestOfTheHeadlinesProperty(t *testing.T) {
 	r := &judge.Result{Verdicts: []checker.Result{
-		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Violations: []checker.Violation{{Level: "L3", At: 1}}},
-		{Property: checker.MutualExclusion, Verdict: checker.Violated, Violations: []checker.Violation{{Level: "L2", At: 9}, {Level: "L2", At: 5}}},
+		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Violations: []narrative.Violation{{Level: "L3", At: 1}}},
+		{Property: checker.MutualExclusion, Verdict: checker.Violated, Violations: []narrative.Violation{{Level: "L2", At: 9}, {Level: "L2", At: 5}}},
 	}}
 	if v := firstViolation(r); v.Level != "L2" || v.At != 5 {
 		t.Errorf("explained is %+v", v)

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // TestStoriesOfAnyRun: whatever was violated in whatever run, its story is told in
@@ -54,7 +55,7 @@ func TestStoriesOfAnyRun(t *testing.T) {
 	}
 }
 
-func checkStory(t *rapid.T, v *checker.Violation, width int) {
+func checkStory(t *rapid.T, v *narrative.Violation, width int) {
 	steps, conclusion := stepsOf(v)
 	if !slices.IsSortedFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) }) {
 		t.Errorf("the steps are out of order")
@@ -112,7 +113,7 @@ func TestTheStorageHasALifelineInEveryPicture(t *testing.T) {
 	}
 	word := ""
 	for _, e := range v.Events {
-		if e.Kind == checker.EventRejected && !e.Detail {
+		if e.Kind == narrative.EventRejected && !e.Detail {
 			word = e.Word
 		}
 	}
@@ -130,7 +131,7 @@ func TestTheStorageHasALifelineInEveryPicture(t *testing.T) {
 			t.Errorf("the %s does not show that the storage refused the write: %s", name, word)
 		}
 	}
-	v.Events = slices.DeleteFunc(v.Events, func(e checker.Event) bool { return e.AtStorage() })
+	v.Events = slices.DeleteFunc(v.Events, func(e narrative.Event) bool { return e.AtStorage() })
 	for name, text := range pictures() {
 		if strings.Contains(text, "storage") {
 			t.Errorf("the %s has a storage that no event tells of", name)

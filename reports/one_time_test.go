@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/search"
 )
 
@@ -70,7 +71,7 @@ func TestOneTimeEverywhere(t *testing.T) {
 	planted := 0
 	for i := range v.Events {
 		e := &v.Events[i]
-		if e.Detail || e.Kind != checker.EventFault && e.Kind != checker.EventGranted && e.Kind != checker.EventUp {
+		if e.Detail || e.Kind != narrative.EventFault && e.Kind != narrative.EventGranted && e.Kind != narrative.EventUp {
 			continue
 		}
 		for name, text := range render(t) {
@@ -101,7 +102,7 @@ func TestAKillHasOneTime(t *testing.T) {
 	for _, res := range r.Verdicts {
 		for _, v := range res.Violations {
 			for _, e := range v.Events {
-				if e.Kind != checker.EventFault {
+				if e.Kind != narrative.EventFault {
 					continue
 				}
 				if times[e.Fault] == nil {
@@ -141,11 +142,11 @@ func TestAMissingEventIsMissed(t *testing.T) {
 		t.Fatalf("%v %s", x.wrong, x.finds())
 	}
 	whole := v.Events
-	v.Events = slices.DeleteFunc(slices.Clone(whole), func(e checker.Event) bool { return e.Kind == checker.EventUp || e.Kind == checker.EventLost })
+	v.Events = slices.DeleteFunc(slices.Clone(whole), func(e narrative.Event) bool { return e.Kind == narrative.EventUp || e.Kind == narrative.EventLost })
 	if x := replayEvents(&v, &h.Header); len(x.wrong) == 0 {
 		t.Error("nothing took the key away, and the model does not complain")
 	}
-	v.Events = slices.DeleteFunc(slices.Clone(whole), func(e checker.Event) bool { return e.Kind == checker.EventGranted && e.At < v.At })
+	v.Events = slices.DeleteFunc(slices.Clone(whole), func(e narrative.Event) bool { return e.Kind == narrative.EventGranted && e.At < v.At })
 	if x := replayEvents(&v, &h.Header); x.finds() == "" {
 		t.Error("one lease is not told, and the model finds the violation all the same")
 	}

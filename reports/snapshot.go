@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -12,7 +13,7 @@ import (
 // snapshot is the state at one moment of a narrative, derived from the events up to it: the token
 // that each master stores, and the leases that each client holds.
 type snapshot struct {
-	v       *checker.Violation
+	v       *narrative.Violation
 	masters map[string]*masterState
 	clients map[string]*clientState
 	written string // the token of the write that the storage applied last; empty: none is known
@@ -32,7 +33,7 @@ type clientState struct {
 	stopped bool
 }
 
-func newSnapshot(v *checker.Violation) *snapshot {
+func newSnapshot(v *narrative.Violation) *snapshot {
 	return &snapshot{v: v, masters: map[string]*masterState{}, clients: map[string]*clientState{}}
 }
 
@@ -55,27 +56,27 @@ func (s *snapshot) holder(client string) *clientState {
 }
 
 // apply applies the next event.
-func (s *snapshot) apply(e *checker.Event) {
+func (s *snapshot) apply(e *narrative.Event) {
 	switch e.Kind {
-	case checker.EventAnswered:
+	case narrative.EventAnswered:
 		s.answered(e)
-	case checker.EventGranted, checker.EventExtended, checker.EventBent:
+	case narrative.EventGranted, narrative.EventExtended, narrative.EventBent:
 		s.holder(e.Client).leases[e.Token] = e.Until
-	case checker.EventEnded, checker.EventReleased:
+	case narrative.EventEnded, narrative.EventReleased:
 		delete(s.holder(e.Client).leases, e.Token)
-	case checker.EventCrashed:
+	case narrative.EventCrashed:
 		s.clients[e.Client] = nil
-	case checker.EventEntered:
+	case narrative.EventEntered:
 		s.holder(e.Client).inside[e.Token] = true
-	case checker.EventLeft:
+	case narrative.EventLeft:
 		delete(s.holder(e.Client).inside, e.Token)
-	case checker.EventPaused:
+	case narrative.EventPaused:
 		s.holder(e.Client).stopped = true
-	case checker.EventResumed:
+	case narrative.EventResumed:
 		s.holder(e.Client).stopped = false
-	case checker.EventApplied:
+	case narrative.EventApplied:
 		s.before, s.written = s.written, e.Token
-	case checker.EventRejected:
+	case narrative.EventRejected:
 		if e.Token == s.written {
 			s.written = s.before
 		}
@@ -87,7 +88,7 @@ func (s *snapshot) apply(e *checker.Event) {
 }
 
 // answered updates the tokens on the masters after their replies.
-func (s *snapshot) answered(e *checker.Event) {
+func (s *snapshot) answered(e *narrative.Event) {
 	for _, name := range e.Yes {
 		m := s.of(name)
 		switch e.Command {
@@ -103,9 +104,9 @@ func (s *snapshot) answered(e *checker.Event) {
 }
 
 // struck updates a master after an event that affected it.
-func (s *snapshot) struck(e *checker.Event, m *masterState) {
+func (s *snapshot) struck(e *narrative.Event, m *masterState) {
 	switch e.Kind {
-	case checker.EventFault:
+	case narrative.EventFault:
 		switch kind := fault.Of(e.Name); {
 		case kind.EndsMaster():
 			m.down = true
@@ -114,21 +115,21 @@ func (s *snapshot) struck(e *checker.Event, m *masterState) {
 		case kind.Clock == fault.MasterClock:
 			m.clock = true
 		}
-	case checker.EventDown:
+	case narrative.EventDown:
 		m.down = true
-	case checker.EventHealed:
+	case narrative.EventHealed:
 		m.stopped, m.clock = false, false
-	case checker.EventUp:
+	case narrative.EventUp:
 		m.down = false
 		if e.Cause != "" {
 			m.token, m.until = e.Token, 1<<63-1
 		}
-	case checker.EventLost:
-		if m.token == e.Token || e.Cause != checker.CauseUnanswered {
+	case narrative.EventLost:
+		if m.token == e.Token || e.Cause != narrative.CauseUnanswered {
 			m.token = ""
 		}
 		m.down = false
-	case checker.EventSnapshot:
+	case narrative.EventSnapshot:
 		m.token, m.until = e.Token, 1<<63-1
 	}
 }
@@ -198,7 +199,7 @@ func (s *snapshot) client(name string, at time.Duration) [3]rune {
 
 // sections reports whether the violation is about critical sections.
 func (s *snapshot) sections() bool {
-	return s.v.Level != checker.MutualExclusion.Level && s.v.Level != checker.FencingMonotone.Level
+	return !slices.ContainsFunc(checker.PropertiesOf([]string{s.v.Level}), func(p checker.Property) bool { return p.Leases })
 }
 
 // master returns three characters of a master's lifeline: the sign of the token that it stores,

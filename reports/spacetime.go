@@ -8,7 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"lockpick/checker"
+	"lockpick/checker/narrative"
+	"lockpick/history/fault"
 )
 
 // column is a client or a master in a diagram.
@@ -44,10 +45,10 @@ func (s *step) marks() (marks []mark, sent *arrow) {
 	}
 	for _, e := range s.events {
 		switch e.Kind {
-		case checker.EventAsked:
+		case narrative.EventAsked:
 			sent = &arrow{client: e.Client, masters: e.Masters, lost: e.Cut}
 			add(e.Client, e.Word)
-		case checker.EventAnswered:
+		case narrative.EventAnswered:
 			sent = &arrow{client: e.Client, masters: slices.Concat(e.Yes, e.No, e.Silent), lost: e.Silent, back: true}
 			for _, a := range []struct {
 				masters []string
@@ -57,14 +58,14 @@ func (s *step) marks() (marks []mark, sent *arrow) {
 					add(m, a.word)
 				}
 			}
-		case checker.EventRead, checker.EventApplied, checker.EventMarked:
-			sent = &arrow{client: e.Client, masters: []string{storageLane}, back: e.Kind == checker.EventRead}
+		case narrative.EventRead, narrative.EventApplied, narrative.EventMarked:
+			sent = &arrow{client: e.Client, masters: []string{storageLane}, back: e.Kind == narrative.EventRead}
 			add(storageLane, e.Word)
-		case checker.EventRejected:
+		case narrative.EventRejected:
 			sent = &arrow{client: e.Client, masters: []string{storageLane}}
 			marks = slices.DeleteFunc(marks, func(m mark) bool { return m.who == storageLane })
 			add(storageLane, e.Word)
-		case checker.EventNote:
+		case narrative.EventNote:
 		default:
 			for _, m := range e.Masters {
 				add(m, e.Word)
@@ -79,7 +80,7 @@ func (s *step) marks() (marks []mark, sent *arrow) {
 
 // drawing is a diagram under construction.
 type drawing struct {
-	v       *checker.Violation
+	v       *narrative.Violation
 	steps   []step
 	clients []string // the holder of the earlier lease is first
 	masters []string
@@ -92,7 +93,7 @@ type drawing struct {
 
 // diagram draws a violation's events: the holder of the earlier lease on the left, then the
 // masters, then the other clients, so that few arrows cross a client.
-func diagram(v *checker.Violation, width int) string {
+func diagram(v *narrative.Violation, width int) string {
 	d := &drawing{v: v, state: newSnapshot(v)}
 	if d.steps, _ = stepsOf(v); len(d.steps) == 0 {
 		return ""
@@ -162,7 +163,7 @@ func (d *drawing) cast() {
 // answers reports whether a step is a reply to the step before it.
 func (d *drawing) answers(i int) bool {
 	x, before := d.steps[i].events[0], d.steps[i-1].events[0]
-	return x.Kind == checker.EventAnswered && (before.Kind == checker.EventAsked || before.Kind == checker.EventAnswered) &&
+	return x.Kind == narrative.EventAnswered && (before.Kind == narrative.EventAsked || before.Kind == narrative.EventAnswered) &&
 		x.Client == before.Client && x.Token == before.Token && x.Command == before.Command
 }
 
@@ -263,11 +264,11 @@ func (d *drawing) weight(master string) int {
 	for i := range d.steps {
 		for _, e := range d.steps[i].events {
 			switch e.Kind {
-			case checker.EventFault, checker.EventLost, checker.EventUnexplained, checker.EventSnapshot, checker.EventChanged:
+			case narrative.EventFault, narrative.EventLost, narrative.EventUnexplained, narrative.EventSnapshot, narrative.EventChanged:
 				if slices.Contains(e.Masters, master) {
 					n += 4
 				}
-			case checker.EventAnswered:
+			case narrative.EventAnswered:
 				if slices.Contains(e.Yes, master) && slices.Contains(d.v.Tokens, e.Token) {
 					n += 2
 				}
@@ -461,7 +462,7 @@ func (d *drawing) legend(width int, hidden []string) {
 		fmt.Fprintln(&d.out, l)
 	}
 	if len(hidden) > 0 {
-		d.out.WriteString(strings.Join(wrap("Not drawn, because they matter least: "+checker.Enumerate(hidden)+".", width), "\n") + "\n")
+		d.out.WriteString(strings.Join(wrap("Not drawn, because they matter least: "+fault.Enumerate(hidden)+".", width), "\n") + "\n")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // StoryOptions sets the width of text.
@@ -25,14 +25,14 @@ func (o StoryOptions) width() int {
 // Story writes the narrative of a violation step by step: the clients' commands, the masters'
 // replies, the effects of faults, and the leases that the clients relied on. The steps have the
 // same numbers as in the diagram of SpaceTime. Story returns only errors of w.
-func Story(w io.Writer, v *checker.Violation, opt StoryOptions) error {
+func Story(w io.Writer, v *narrative.Violation, opt StoryOptions) error {
 	return print(w, "story", prose(v, opt.width()))
 }
 
 // SpaceTime draws the narrative of a violation: a column for each client and master that took part,
 // time from top to bottom. It writes nothing if the violation has no events. It returns only errors
 // of w.
-func SpaceTime(w io.Writer, v *checker.Violation, opt StoryOptions) error {
+func SpaceTime(w io.Writer, v *narrative.Violation, opt StoryOptions) error {
 	return print(w, "space-time diagram", diagram(v, opt.width()))
 }
 
@@ -47,16 +47,16 @@ func print(w io.Writer, what, text string) error {
 // together.
 type step struct {
 	at     time.Duration
-	events []*checker.Event
+	events []*narrative.Event
 }
 
 // stepsOf groups events into steps: a client's replies of one time with its immediate conclusions,
 // and notes with the event before them. conclusion is the event that states the violation; nil:
 // there is none.
-func stepsOf(v *checker.Violation) (steps []step, conclusion *checker.Event) {
+func stepsOf(v *narrative.Violation) (steps []step, conclusion *narrative.Event) {
 	for i := range v.Events {
 		e := &v.Events[i]
-		if e.Kind == checker.EventViolated {
+		if e.Kind == narrative.EventViolated {
 			conclusion = e
 			continue
 		}
@@ -64,23 +64,23 @@ func stepsOf(v *checker.Violation) (steps []step, conclusion *checker.Event) {
 			steps[n-1].events = append(steps[n-1].events, e)
 			continue
 		}
-		steps = append(steps, step{e.At, []*checker.Event{e}})
+		steps = append(steps, step{e.At, []*narrative.Event{e}})
 	}
 	return steps, conclusion
 }
 
-func (s *step) takes(e *checker.Event) bool {
+func (s *step) takes(e *narrative.Event) bool {
 	first := s.events[0]
 	switch {
-	case e.Kind == checker.EventNote:
+	case e.Kind == narrative.EventNote:
 		return true
-	case e.Kind == checker.EventRejected && first.Kind == checker.EventApplied: // one write, at the storage without a fence and at the one with it
+	case e.Kind == narrative.EventRejected && first.Kind == narrative.EventApplied: // one write, at the storage without a fence and at the one with it
 		return e.At == s.at && e.Client == first.Client && e.Value == first.Value
-	case e.At != s.at || first.Kind != checker.EventAnswered || e.Client != first.Client:
+	case e.At != s.at || first.Kind != narrative.EventAnswered || e.Client != first.Client:
 		return false
 	}
 	switch e.Kind {
-	case checker.EventGranted, checker.EventExtended, checker.EventRefused, checker.EventEntered:
+	case narrative.EventGranted, narrative.EventExtended, narrative.EventRefused, narrative.EventEntered:
 		return true
 	}
 	return false
@@ -96,7 +96,7 @@ func (s *step) text() string {
 }
 
 // prose renders the narrative as text. If the violation has no events, it renders the reason.
-func prose(v *checker.Violation, width int) string {
+func prose(v *narrative.Violation, width int) string {
 	var b bytes.Buffer
 	steps, conclusion := stepsOf(v)
 	clock := clockWidth(steps)
@@ -137,7 +137,7 @@ func clockWidth(steps []step) int {
 type storyStep struct{ When, What string }
 
 // storyOf returns the story for the page.
-func storyOf(v *checker.Violation) (story []storyStep, conclusion string) {
+func storyOf(v *narrative.Violation) (story []storyStep, conclusion string) {
 	steps, last := stepsOf(v)
 	for i := range steps {
 		story = append(story, storyStep{moment(steps[i].at), steps[i].text()})

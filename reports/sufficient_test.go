@@ -10,6 +10,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -19,7 +20,7 @@ import (
 type replayed struct {
 	quorum      int
 	ttl         time.Duration
-	v           *checker.Violation
+	v           *narrative.Violation
 	stored      map[string]kept // by master
 	votes       map[string]map[string]bool
 	leases      []*held
@@ -41,10 +42,10 @@ type held struct {
 	from, to      time.Duration
 }
 
-func replayEvents(v *checker.Violation, header *history.Header) *replayed {
+func replayEvents(v *narrative.Violation, header *history.Header) *replayed {
 	r := &replayed{quorum: header.Quorum, ttl: header.TTL, v: v, stored: map[string]kept{}, votes: map[string]map[string]bool{}, inside: map[string]time.Duration{}, unexplained: map[string]bool{}}
 	for i := range v.Events {
-		if e := &v.Events[i]; e.Kind == checker.EventUnexplained {
+		if e := &v.Events[i]; e.Kind == narrative.EventUnexplained {
 			for _, m := range e.Masters {
 				r.unexplained[m] = true
 			}
@@ -54,7 +55,7 @@ func replayEvents(v *checker.Violation, header *history.Header) *replayed {
 	var last time.Duration
 	for i := range v.Events {
 		e := &v.Events[i]
-		if e.Kind != checker.EventViolated && e.At < last {
+		if e.Kind != narrative.EventViolated && e.At < last {
 			r.complain(e, "lies before the event above")
 		}
 		last = max(last, e.At)
@@ -63,21 +64,21 @@ func replayEvents(v *checker.Violation, header *history.Header) *replayed {
 	return r
 }
 
-func (r *replayed) complain(e *checker.Event, format string, args ...any) {
+func (r *replayed) complain(e *narrative.Event, format string, args ...any) {
 	r.wrong = append(r.wrong, fmt.Sprintf("%v %s %q: ", e.At, e.Kind, e.Text)+fmt.Sprintf(format, args...))
 }
 
-func (r *replayed) apply(e *checker.Event) {
+func (r *replayed) apply(e *narrative.Event) {
 	switch e.Kind {
-	case checker.EventAnswered:
+	case narrative.EventAnswered:
 		r.answered(e)
-	case checker.EventLost:
+	case narrative.EventLost:
 		for _, m := range e.Masters {
 			if r.stored[m].token == e.Token {
 				delete(r.stored, m)
 			}
 		}
-	case checker.EventUp:
+	case narrative.EventUp:
 		if e.Cause == "" {
 			return
 		}
@@ -87,7 +88,7 @@ func (r *replayed) apply(e *checker.Event) {
 				r.stored[m] = kept{e.Token, e.At} // it may have been there for long, and end at any time
 			}
 		}
-	case checker.EventGranted:
+	case narrative.EventGranted:
 		for _, m := range e.Yes {
 			if !r.votes[e.Token][m] && !r.votesLater(e, m) {
 				r.complain(e, "no event tells of the vote of %s", m)
@@ -96,36 +97,36 @@ func (r *replayed) apply(e *checker.Event) {
 		if e.Token != "" {
 			r.leases = append(r.leases, &held{client: e.Client, token: e.Token, fence: e.Fence, from: e.At, to: e.Until})
 		}
-	case checker.EventExtended, checker.EventBent:
+	case narrative.EventExtended, narrative.EventBent:
 		if l := r.lease(e); l != nil {
-			if e.Kind == checker.EventExtended && e.At > l.to {
+			if e.Kind == narrative.EventExtended && e.At > l.to {
 				r.leases = append(r.leases, &held{client: e.Client, token: e.Token, fence: l.fence, from: e.At, to: e.Until})
 				return
 			}
 			l.to = e.Until
 		}
-	case checker.EventReleased, checker.EventCrashed, checker.EventEnded:
+	case narrative.EventReleased, narrative.EventCrashed, narrative.EventEnded:
 		for _, l := range r.leases {
 			if l.client == e.Client && (e.Token == "" || l.token == e.Token) {
 				l.to = min(l.to, e.At)
 			}
 		}
-	case checker.EventEntered:
+	case narrative.EventEntered:
 		r.inside[e.Client] = e.At
 	}
 }
 
 // votesLater says whether the narrative tells of a vote after the grant: it was recorded late.
-func (r *replayed) votesLater(grant *checker.Event, master string) bool {
+func (r *replayed) votesLater(grant *narrative.Event, master string) bool {
 	for i := range r.v.Events {
-		if e := &r.v.Events[i]; e.Kind == checker.EventAnswered && e.Token == grant.Token && slices.Contains(e.Yes, master) {
+		if e := &r.v.Events[i]; e.Kind == narrative.EventAnswered && e.Token == grant.Token && slices.Contains(e.Yes, master) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *replayed) lease(e *checker.Event) *held {
+func (r *replayed) lease(e *narrative.Event) *held {
 	for _, l := range slices.Backward(r.leases) {
 		if l.client == e.Client && l.token == e.Token {
 			return l
@@ -134,7 +135,7 @@ func (r *replayed) lease(e *checker.Event) *held {
 	return nil
 }
 
-func (r *replayed) answered(e *checker.Event) {
+func (r *replayed) answered(e *narrative.Event) {
 	for _, m := range e.Yes {
 		switch e.Command {
 		case history.CommandRelease:
@@ -159,7 +160,7 @@ func (r *replayed) answered(e *checker.Event) {
 // finds says what the model lacks to find the violation by itself, or "".
 func (r *replayed) finds() string {
 	v := r.v
-	kinds := func(kind checker.EventKind) (found []*checker.Event) {
+	kinds := func(kind narrative.EventKind) (found []*narrative.Event) {
 		for i := range v.Events {
 			if v.Events[i].Kind == kind {
 				found = append(found, &v.Events[i])
@@ -167,7 +168,7 @@ func (r *replayed) finds() string {
 		}
 		return found
 	}
-	at := func(kind checker.EventKind, at time.Duration) *checker.Event {
+	at := func(kind narrative.EventKind, at time.Duration) *narrative.Event {
 		for _, e := range kinds(kind) {
 			if e.At == at {
 				return e
@@ -188,9 +189,9 @@ func (r *replayed) finds() string {
 		}
 	case checker.BeliefExclusion.Name:
 		n := 0
-		for _, in := range kinds(checker.EventEntered) {
+		for _, in := range kinds(narrative.EventEntered) {
 			left := r.v.Until
-			for _, out := range kinds(checker.EventLeft) {
+			for _, out := range kinds(narrative.EventLeft) {
 				if out.Client == in.Client && out.Token == in.Token && out.At > in.At {
 					left = min(left, out.At)
 				}
@@ -203,18 +204,18 @@ func (r *replayed) finds() string {
 			return fmt.Sprintf("%d clients are in their sections", n)
 		}
 	case checker.NoStaleWrite.Name, checker.FencedWrites.Name:
-		applied := kinds(checker.EventApplied)
+		applied := kinds(narrative.EventApplied)
 		if len(applied) < 2 || len(r.leases) < 2 {
 			return "no two writes of two leases"
 		}
-		rank := func(e *checker.Event) int {
+		rank := func(e *narrative.Event) int {
 			return slices.IndexFunc(r.leases, func(l *held) bool { return l.token == e.Token })
 		}
 		if a, b := rank(applied[len(applied)-2]), rank(applied[len(applied)-1]); a < 0 || b < 0 || a <= b {
 			return fmt.Sprintf("the last write is one of lease %d after one of lease %d", b, a)
 		}
 	case checker.NoLostUpdate.Name:
-		if applied := kinds(checker.EventApplied); len(applied) < 2 || len(kinds(checker.EventRead)) == 0 && len(applied) < 3 {
+		if applied := kinds(narrative.EventApplied); len(applied) < 2 || len(kinds(narrative.EventRead)) == 0 && len(applied) < 3 {
 			return "it does not tell what was computed from what"
 		}
 	case checker.FencingMonotone.Name:
@@ -222,21 +223,21 @@ func (r *replayed) finds() string {
 			return "the fencing tokens grow"
 		}
 	case checker.Extension.Name:
-		e := at(checker.EventExtended, v.At)
+		e := at(narrative.EventExtended, v.At)
 		if e == nil {
 			return "no extension"
 		}
-		over := slices.ContainsFunc(kinds(checker.EventEnded), func(x *checker.Event) bool { return x.Client == e.Client && x.At < e.At })
+		over := slices.ContainsFunc(kinds(narrative.EventEnded), func(x *narrative.Event) bool { return x.Client == e.Client && x.At < e.At })
 		if !over && len(e.Yes) >= r.quorum {
 			return "the extension was in time and had a quorum"
 		}
 	case checker.Continuity.Name:
-		e := at(checker.EventExtended, v.At)
+		e := at(narrative.EventExtended, v.At)
 		if e == nil {
 			return "no extension"
 		}
 		whole := slices.Clone(e.Yes)
-		for _, x := range kinds(checker.EventLost) {
+		for _, x := range kinds(narrative.EventLost) {
 			whole = slices.DeleteFunc(whole, func(m string) bool { return slices.Contains(x.Masters, m) })
 		}
 		if len(whole) >= r.quorum {
@@ -244,21 +245,21 @@ func (r *replayed) finds() string {
 		}
 	case checker.MinValidity.Name:
 		ends := map[string]time.Duration{}
-		for _, e := range kinds(checker.EventAnswered) {
+		for _, e := range kinds(narrative.EventAnswered) {
 			if e.Token == v.Tokens[0] && e.Command != history.CommandRelease {
 				for _, m := range e.Yes {
 					ends[m] = e.At + e.TTL
 				}
 			}
 		}
-		for _, e := range append(kinds(checker.EventLost), kinds(checker.EventSnapshot)...) {
+		for _, e := range append(kinds(narrative.EventLost), kinds(narrative.EventSnapshot)...) {
 			for _, m := range e.Masters {
-				if e.Kind == checker.EventSnapshot || e.Token == v.Tokens[0] {
+				if e.Kind == narrative.EventSnapshot || e.Token == v.Tokens[0] {
 					ends[m] = min(ends[m], e.At)
 				}
 			}
 		}
-		for _, e := range kinds(checker.EventUp) {
+		for _, e := range kinds(narrative.EventUp) {
 			for _, m := range e.Masters {
 				if e.Cause != "" && e.Token != v.Tokens[0] {
 					ends[m] = min(ends[m], e.At)
@@ -275,34 +276,34 @@ func (r *replayed) finds() string {
 			return fmt.Sprintf("%d masters store the token: %v", n, ends)
 		}
 	case checker.Notified.Name:
-		act := at(checker.EventEntered, v.At)
+		act := at(narrative.EventEntered, v.At)
 		if act == nil {
-			act = at(checker.EventSent, v.At)
+			act = at(narrative.EventSent, v.At)
 		}
 		if act == nil {
 			return "it does not tell what the client began"
 		}
 		for _, l := range r.leases {
-			lost := slices.ContainsFunc(kinds(checker.EventRefused), func(e *checker.Event) bool { return e.Token == l.token && e.At < v.At })
+			lost := slices.ContainsFunc(kinds(narrative.EventRefused), func(e *narrative.Event) bool { return e.Token == l.token && e.At < v.At })
 			if l.client == act.Client && l.token == act.Token && l.from <= v.At && l.to > v.At && !lost {
 				return "the lease was valid"
 			}
 		}
 	case checker.OwnKeys.Name:
-		if len(kinds(checker.EventAnswered))+len(kinds(checker.EventLost)) < 2 {
+		if len(kinds(narrative.EventAnswered))+len(kinds(narrative.EventLost)) < 2 {
 			return "it does not tell whose key it was"
 		}
 	case checker.OrphanKeys.Name, checker.GhostKeys.Name:
-		over, seen := kinds(checker.EventOver), kinds(checker.EventSnapshot)
+		over, seen := kinds(narrative.EventOver), kinds(narrative.EventSnapshot)
 		if len(over) != 1 || len(seen) == 0 || seen[len(seen)-1].At <= over[0].At || seen[len(seen)-1].Token != over[0].Token {
 			return "no snapshot lists the token after its owner needed it no more"
 		}
 	case checker.KeyLifetime.Name:
-		if seen := kinds(checker.EventSnapshot); len(seen) != 2 || seen[0].Token != seen[1].Token || seen[1].At-seen[0].At <= r.ttl {
+		if seen := kinds(narrative.EventSnapshot); len(seen) != 2 || seen[0].Token != seen[1].Token || seen[1].At-seen[0].At <= r.ttl {
 			return "no two snapshots are further apart than the TTL"
 		}
 	case checker.DeadlockFree.Name, checker.Availability.Name, checker.HolderLoss.Name, checker.MinorityFailure.Name, checker.Progress.Name:
-		if len(kinds(checker.EventCalled))+len(kinds(checker.EventAsked)) == 0 {
+		if len(kinds(narrative.EventCalled))+len(kinds(narrative.EventAsked)) == 0 {
 			return "nobody asks"
 		}
 		for _, l := range r.leases {
@@ -315,7 +316,7 @@ func (r *replayed) finds() string {
 			return "there was no quorum, or it was granted"
 		}
 	case checker.DeadOnArrival.Name:
-		if e := at(checker.EventGranted, v.At); e == nil || e.Until > e.At {
+		if e := at(narrative.EventGranted, v.At); e == nil || e.Until > e.At {
 			return "the lease was valid when it was granted"
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -35,7 +36,7 @@ func naiveResult(h *history.History) *judge.Result {
 		narrate(h, l2)
 		narrate(h, l3)
 	}
-	verdict := func(p checker.Property, found []checker.Violation, holds string) {
+	verdict := func(p checker.Property, found []narrative.Violation, holds string) {
 		res := checker.Result{Property: p, Verdict: checker.Holds, Checked: len(leases), Count: len(found), Why: holds}
 		if len(found) > 0 {
 			res.Verdict, res.Key, res.Violations = checker.Violated, found[0].Key, found[:min(len(found), checker.MaxViolations)]
@@ -68,8 +69,8 @@ func naiveResult(h *history.History) *judge.Result {
 	return r
 }
 
-func overlaps(leases []*history.Lease, faults []*history.Fault, level, what string, of func(*history.Lease) (from, to time.Duration)) []checker.Violation {
-	var found []checker.Violation
+func overlaps(leases []*history.Lease, faults []*history.Fault, level, what string, of func(*history.Lease) (from, to time.Duration)) []narrative.Violation {
+	var found []narrative.Violation
 	latest := map[string]*history.Lease{}
 	for _, b := range leases {
 		from, to := of(b)
@@ -79,7 +80,7 @@ func overlaps(leases []*history.Lease, faults []*history.Fault, level, what stri
 		a := latest[b.Key]
 		if a != nil {
 			if _, end := of(a); end > from {
-				v := checker.Violation{
+				v := narrative.Violation{
 					Level: level, Key: b.Key, At: from, Until: min(end, to), Ops: []int{a.Grants[0].Index, b.Grants[0].Index},
 					Tokens: []string{a.Token, b.Token}, Clients: []string{a.Process, b.Process},
 					Summary: fmt.Sprintf("%s and %s both had a %s of %s from %s for %s", a.Process, b.Process, what, b.Key, moment(from), span(min(end, to)-from)),
@@ -107,7 +108,7 @@ func overlaps(leases []*history.Lease, faults []*history.Fault, level, what stri
 }
 
 // narrate gives violations the events that the checker finds for them.
-func narrate(h *history.History, found []checker.Violation) {
+func narrate(h *history.History, found []narrative.Violation) {
 	judged := checker.Check(h, checker.MutualExclusion, checker.BeliefExclusion)
 	for i := range found {
 		v := &found[i]
@@ -121,13 +122,13 @@ func narrate(h *history.History, found []checker.Violation) {
 	}
 }
 
-func staleWrites(h *history.History) []checker.Violation {
-	var found []checker.Violation
+func staleWrites(h *history.History) []narrative.Violation {
+	var found []narrative.Violation
 	t := timelineOf(h)
 	for _, w := range t.writes {
 		if w.effect == stale && !w.twin {
 			a := t.attempts[w.attempt]
-			found = append(found, checker.Violation{
+			found = append(found, narrative.Violation{
 				Level: "L4", Key: t.keys[w.key], At: w.at, Until: w.at, Ops: []int{w.index}, Tokens: []string{a.token}, Clients: []string{t.clients[w.client]},
 				Summary: fmt.Sprintf("the resource applied a write of %s after one of a later lease", t.clients[w.client]),
 				Reason:  []string{fmt.Sprintf("%s: the write is applied; the lease was valid until %s", moment(w.at), moment(a.lease.Until()))},

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"lockpick/campaign/judge"
-	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -255,7 +255,7 @@ func briefly(text string) string {
 	return strings.ToValidUTF8(cut[:max(strings.LastIndexByte(cut, ' '), longestExample/2)], "") + " …"
 }
 
-func (t *terminal) first(v *checker.Violation) {
+func (t *terminal) first(v *narrative.Violation) {
 	if v == nil {
 		return
 	}

@@ -6,11 +6,12 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // listed is a violation as the page lists it.
 type listed struct {
-	checker.Violation
+	narrative.Violation
 	Property string
 	Number   int  // on the page, from 0, in order of time
 	First    bool // firstViolation returns it
@@ -56,7 +57,7 @@ func listMarks(r *judge.Result) (properties []checker.Property, marks []unexplai
 // Violation returns the violation with this number, counted from 1 in order of time, and how many
 // the result lists; v is nil if there is none with this number. Number 0 means the violation that
 // the reports explain.
-func Violation(r *judge.Result, number int) (v *checker.Violation, all int) {
+func Violation(r *judge.Result, number int) (v *narrative.Violation, all int) {
 	listed := listViolations(r)
 	for i := range listed {
 		if listed[i].Number+1 == number || number == 0 && listed[i].First {

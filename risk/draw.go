@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/workload"
 )
 
@@ -190,7 +191,7 @@ func run(ctx context.Context, s *Setup, c scenario.Scenario) (outcome, error) {
 	}
 	violated := func(p checker.Property) bool {
 		r := rep.Result(p)
-		return r != nil && slices.ContainsFunc(r.Violations, func(v checker.Violation) bool { return slices.Contains(v.Clients, holder) })
+		return r != nil && slices.ContainsFunc(r.Violations, func(v narrative.Violation) bool { return slices.Contains(v.Clients, holder) })
 	}
 	return outcome{violated(checker.MutualExclusion), violated(s.effects())}, nil
 }

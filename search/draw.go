@@ -99,9 +99,7 @@ func stopsClients(name string) bool { return fault.Of(name).Client == fault.Clie
 // beliefs and actions of clients, and about waiting times, need not. Besides, a stall is not in the history,
 // so it could not explain a violation as a fault does.
 func toleratesStalls(properties []string) bool {
-	return !slices.ContainsFunc(checker.PropertiesOf(properties), func(p checker.Property) bool {
-		return !slices.Contains([]string{"L1", "L2", "L5", "FM"}, p.Level)
-	})
+	return !slices.ContainsFunc(checker.PropertiesOf(properties), func(p checker.Property) bool { return !p.ToleratesStalls })
 }
 
 // hold renders a range of hold times for a scenario.

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/internal/campaigntest"
@@ -100,7 +101,7 @@ func TestExplorationsAreTheSame(t *testing.T) {
 				x.Elapsed = 0
 				if first == nil {
 					first = x
-				} else if diff := cmp.Diff(first, x, cmpopts.EquateEmpty(), cmp.AllowUnexported(ExploreResult{}, request{})); diff != "" {
+				} else if diff := cmp.Diff(first, x, cmpopts.EquateEmpty(), cmpopts.EquateComparable(checker.Property{}), cmp.AllowUnexported(ExploreResult{}, request{})); diff != "" {
 					t.Errorf("with %d workers:\n%.2000s", workers, diff)
 				}
 			}
@@ -195,14 +196,14 @@ func TestReasonsNameTheFaultsOfClients(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		faults []*history.Fault
-		v      checker.Violation
+		v      narrative.Violation
 		want   string
 	}{
-		{"named", []*history.Fault{kill}, checker.Violation{Faults: []int{4}, At: 2 * time.Second}, "kill"},
-		{"the clock of a client", []*history.Fault{bent, kill}, checker.Violation{Clients: []string{"c2", "c1"}, At: 2 * time.Second}, "client-clock"},
-		{"the clock of another", []*history.Fault{bent}, checker.Violation{Clients: []string{"c2", "c3"}, At: 2 * time.Second}, "no fault is known to explain it"},
-		{"a clock that is bent later", []*history.Fault{bent}, checker.Violation{Clients: []string{"c1"}, At: time.Millisecond}, "without a fault"},
-		{"nothing", nil, checker.Violation{At: time.Second}, "without a fault"},
+		{"named", []*history.Fault{kill}, narrative.Violation{Faults: []int{4}, At: 2 * time.Second}, "kill"},
+		{"the clock of a client", []*history.Fault{bent, kill}, narrative.Violation{Clients: []string{"c2", "c1"}, At: 2 * time.Second}, "client-clock"},
+		{"the clock of another", []*history.Fault{bent}, narrative.Violation{Clients: []string{"c2", "c3"}, At: 2 * time.Second}, "no fault is known to explain it"},
+		{"a clock that is bent later", []*history.Fault{bent}, narrative.Violation{Clients: []string{"c1"}, At: time.Millisecond}, "without a fault"},
+		{"nothing", nil, narrative.Violation{At: time.Second}, "without a fault"},
 	} {
 		if got := reasonOf(checker.MutualExclusion, c.v, explaining(c.v, c.faults), c.faults); got != "L2 mutual-exclusion: "+c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

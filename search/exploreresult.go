@@ -11,6 +11,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -102,10 +103,10 @@ type Found struct {
 	Seed      uint64
 	Scenario  scenario.Scenario // the concrete schedule: it violates the property whenever it is simulated
 	Property  checker.Property
-	Faults    []string          // kinds of fault that explain it
-	Reason    string            // the property and Faults: violations with the same reason are not distinct
-	Violation checker.Violation // the first one in the schedule
-	Count     int               // number of schedules that violate it for the same reason
+	Faults    []string            // kinds of fault that explain it
+	Reason    string              // the property and Faults: violations with the same reason are not distinct
+	Violation narrative.Violation // the first one in the schedule
+	Count     int                 // number of schedules that violate it for the same reason
 
 	// History is the history of the schedule if ExploreOptions.Run ran it, because another run may not repeat
 	// it.
@@ -187,13 +188,13 @@ func (x *ExploreResult) fold(t *trial) {
 // fold counts a schedule by the verdict on the property in it. Nothing else decides whether a
 // schedule counts.
 func (l *PropertyCount) fold(t *trial) {
-	i := slices.IndexFunc(t.result.Verdicts, func(v checker.Result) bool { return v.Name == l.Name })
-	if i < 0 {
+	v := t.result.ResultOf(l.Property)
+	if v == nil {
 		l.Lacking[cmp.Or(t.result.Untested[l.Name], "the run did not exercise it")]++
 		return
 	}
 	l.Tested++
-	switch v := t.result.Verdicts[i]; v.Verdict {
+	switch v.Verdict {
 	case checker.Holds:
 		l.Conclusive++
 	case checker.Violated:
@@ -203,12 +204,12 @@ func (l *PropertyCount) fold(t *trial) {
 			l.First = t.number
 		}
 	default:
-		l.Lacking[lacking(&v)]++
+		l.Lacking[lacking(v)]++
 	}
 }
 
 // found adds a violation, or increments the count of a known reason.
-func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation) {
+func (x *ExploreResult) found(t *trial, p checker.Property, v narrative.Violation) {
 	faults := explaining(v, t.faults)
 	reason := reasonOf(p, v, faults, t.faults)
 	for i := range x.Found {
@@ -231,7 +232,7 @@ func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation)
 // explaining returns the kinds of fault that explain a violation: those that its explanation names, and those
 // that change the clock of a client in it, because that clock decides the end of every lease that is measured
 // with it.
-func explaining(v checker.Violation, faults []*history.Fault) []string {
+func explaining(v narrative.Violation, faults []*history.Fault) []string {
 	kinds := map[string]bool{}
 	for _, f := range faults {
 		if slices.Contains(v.Faults, f.ID) || changesClockOf(v.Clients, f) && f.Began <= v.At {
@@ -250,7 +251,7 @@ func changesClockOf(clients []string, f *history.Fault) bool {
 }
 
 // reasonOf names a violation by its property and the kinds of fault that explain it.
-func reasonOf(p checker.Property, v checker.Violation, explaining []string, faults []*history.Fault) string {
+func reasonOf(p checker.Property, v narrative.Violation, explaining []string, faults []*history.Fault) string {
 	why := strings.Join(explaining, ", ")
 	if why == "" {
 		why = "without a fault"
@@ -361,7 +362,9 @@ func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string
 			most = slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
 		}
 		if l.Tested == 0 {
-			help = helpUntested(l.Property)
+			if help = l.Help; help != "" {
+				help = ": try " + help
+			}
 		}
 		if x.Schedules <= 1 {
 			return fmt.Sprintf("%s proved nothing: %s%s", tried, most, help)

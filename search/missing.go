@@ -19,22 +19,6 @@ func lacking(v *checker.Result) string {
 // helpInconclusive ends a sentence with advice that makes schedules conclusive.
 const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"
 
-// helpUntested ends a sentence with the flags that make a scenario test a property. It returns "" if none are
-// known.
-func helpUntested(p checker.Property) string {
-	help := map[string]string{
-		checker.FencedWrites.Name: "--fencing", checker.FencingMonotone.Name: "--fencing",
-		checker.NoLostUpdate.Name: "--resource cas-mark-first",
-		checker.Extension.Name:    "--extend 1", checker.Continuity.Name: "--extend 1",
-		checker.HolderLoss.Name:      "--faults client-kill",
-		checker.MinorityFailure.Name: "--faults pause --targets minority",
-	}[p.Name]
-	if help == "" {
-		return ""
-	}
-	return ": try " + help
-}
-
 // Counted renders a number with its noun, as in "1 schedule" and "2 schedules".
 func Counted(n int, one, many string) string {
 	if n == 1 {

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 )
 
 // partFormat is the version of the format of parts.
@@ -60,13 +61,13 @@ type ShareProperty struct {
 
 // ShareFound is a distinct violation that a shard found: see Found.
 type ShareFound struct {
-	Number    int               `json:"schedule"`
-	Property  string            `json:"property"`
-	Scenario  string            `json:"scenario"` // YAML
-	Faults    []string          `json:"faults"`
-	Reason    string            `json:"reason"`
-	Violation checker.Violation `json:"violation"`
-	Count     int               `json:"count"`
+	Number    int                 `json:"schedule"`
+	Property  string              `json:"property"`
+	Scenario  string              `json:"scenario"` // YAML
+	Faults    []string            `json:"faults"`
+	Reason    string              `json:"reason"`
+	Violation narrative.Violation `json:"violation"`
+	Count     int                 `json:"count"`
 }
 
 // ErrParts reports that parts cannot be merged, or that a file is not a part.

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
 // Cause is what some violations of a run have in common: the way in which they came about, and the kinds of faults.
 type Cause struct {
-	checker.Cause
+	narrative.Cause
 	Says       string        `json:"says"`              // a clause
 	Without    string        `json:"without,omitempty"` // the assumption that was broken: no lock with leases keeps these levels then
 	Count      int           `json:"count"`
@@ -40,12 +41,12 @@ type CauseExample struct {
 const Uncaused = "not-looked-for"
 
 // causesOf groups violations by their cause. Those for which no broken assumption accounts come first, since the lock is
-// to blame for them; then those of mutual exclusion, and of the first properties; then the most frequent ones.
+// to blame for them; then those of the main property, and of the first properties; then the most frequent ones.
 func causesOf(h *history.History, results []checker.Result) []Cause {
 	var all []Cause
 	faults := faultsByID(h)
 	at := map[string]int{}
-	add := func(c checker.Cause, p checker.Property, ids []int, n int, v *checker.Violation) {
+	add := func(c narrative.Cause, p checker.Property, ids []int, n int, v *narrative.Violation) {
 		without := ""
 		if a, ok := accounts(p.Level, ids, faults, h.Header.Persistence); ok {
 			without = a.Name
@@ -54,7 +55,7 @@ func causesOf(h *history.History, results []checker.Result) []Cause {
 		i, known := at[key]
 		if !known {
 			i, at[key] = len(all), len(all)
-			says := c.Says()
+			says := cmp.Or(c.Says(), "broken, and no earlier event to blame: "+p.Says)
 			if c.How == Uncaused {
 				says = "more violations, whose cause was not looked for"
 			}
@@ -85,7 +86,7 @@ func causesOf(h *history.History, results []checker.Result) []Cause {
 			add(m.Cause, p.Property, m.Faults, 1, nil)
 		}
 		if more > 0 {
-			add(checker.Cause{How: Uncaused}, p.Property, nil, more, nil)
+			add(narrative.Cause{How: Uncaused}, p.Property, nil, more, nil)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Cause) int {
@@ -104,15 +105,15 @@ func (c *Cause) rank() int {
 	return 0
 }
 
-// importance is 0 for mutual exclusion, and else the position of a property among all.
+// importance is 0 for the main property, and else the position of a property among all.
 func importance(property string) int {
-	if property == checker.MutualExclusion.Name {
+	if checker.Named(property).Main {
 		return 0
 	}
 	return 1 + slices.IndexFunc(checker.Properties, func(p checker.Property) bool { return p.Name == property })
 }
 
-// byImportance returns the violated results, mutual exclusion first.
+// byImportance returns the violated results, the main property first.
 func byImportance(results []checker.Result) []checker.Result {
 	violated := slices.DeleteFunc(slices.Clone(results), func(r checker.Result) bool { return r.Verdict != checker.Violated })
 	slices.SortStableFunc(violated, func(a, b checker.Result) int { return cmp.Compare(importance(a.Name), importance(b.Name)) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -101,7 +102,7 @@ func excerptFor(r *Result, lines, most int) history.Excerpt {
 const linesAround = 10
 
 // around returns the time span of a violation's explanation, and a quarter of a TTL on both sides.
-func around(v *checker.Violation, ttl time.Duration) history.Span {
+func around(v *narrative.Violation, ttl time.Duration) history.Span {
 	s := history.Span{From: v.At, To: v.Until}
 	for i := range v.Events {
 		s.From = min(s.From, v.Events[i].At)

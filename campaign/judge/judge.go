@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/checker"
@@ -111,8 +110,8 @@ func checkHeader(h *history.Header) error {
 func untested(h *history.History, report checker.Report) map[string]string {
 	why := map[string]string{}
 	for _, p := range checker.Properties {
-		if !slices.ContainsFunc(report.Results, func(r checker.Result) bool { return r.Name == p.Name }) {
-			why[p.Name] = whyNotTested(p, h, report.Unseen)
+		if report.Result(p) == nil {
+			why[p.Name] = p.WhyUntested(h, report.Unseen)
 		}
 	}
 	return why

@@ -125,9 +125,10 @@ func concludeLogs(l *logs.Log, r *Result) {
 	if r.PossibleCount == 1 {
 		possible = "1 hold began while another still held the lock if all times are right, which is not certain"
 	}
+	exclusion, sections := r.ResultOf(checker.MutualExclusion), r.ResultOf(checker.BeliefExclusion)
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		overlaps := r.PossibleCount > 0 && v.Name == checker.MutualExclusion.Name
+		overlaps := r.PossibleCount > 0 && v == exclusion
 		switch {
 		case v.Verdict == checker.Violated && overlaps:
 			v.Why += "; beside these, " + possible
@@ -141,7 +142,7 @@ func concludeLogs(l *logs.Log, r *Result) {
 			v.Finding, v.Faults = "", ""
 			v.Verdict, v.Why = checker.Invalid, fmt.Sprintf("only %d of %d holds are certain%s", l.Judged, l.Holds, help)
 		}
-		if n := l.Outlasted; n > 0 && v.Name == checker.BeliefExclusion.Name {
+		if n := l.Outlasted; n > 0 && v == sections {
 			says := fmt.Sprintf("; %d holds outlasted their leases", n)
 			if n == 1 {
 				says = "; 1 hold outlasted its lease"

@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/logs"
 )
@@ -377,7 +378,7 @@ func TestExportedLogsShowTheSameViolations(t *testing.T) {
 }
 
 // overlapsOf names violations by key, clients and tokens.
-func overlapsOf(violations []checker.Violation) []string {
+func overlapsOf(violations []narrative.Violation) []string {
 	var all []string
 	for _, v := range violations {
 		all = append(all, fmt.Sprint(v.Key, v.Clients, v.Tokens))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history/logs"
 )
 
@@ -66,9 +67,12 @@ func (r *Result) ResultsFor(properties []string) []checker.Result {
 	return out
 }
 
+// ResultOf returns the result for a property, or nil.
+func (r *Result) ResultOf(p checker.Property) *checker.Result { return checker.ResultOf(r.Verdicts, p) }
+
 // FirstViolation returns the earliest violation of some properties, and the property's name, or nil if there
 // is none.
-func (r *Result) FirstViolation(properties []string) (first *checker.Violation, of string) {
+func (r *Result) FirstViolation(properties []string) (first *narrative.Violation, of string) {
 	for _, v := range r.ResultsFor(properties) {
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
 			first, of = &v.Violations[0], v.Name

@@ -78,14 +78,13 @@ func (r *Result) Parts(asked []string) []Part {
 	var parts []Part
 	for _, p := range checker.Properties {
 		part := Part{Property: p, Verdict: NotTested, Why: r.Untested[p.Name]}
-		if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == p.Name }); i >= 0 {
-			part.Result = &r.Verdicts[i]
+		if part.Result = r.ResultOf(p); part.Result != nil {
 			part.Verdict, part.Why = part.Result.Verdict, part.Result.Why
 		}
 		of := func(name string) bool { return name == p.Name || name == p.Level }
 		switch i := slices.IndexFunc(asked, of); {
 		case len(asked) == 0:
-			part.Counts = p == checker.MutualExclusion || part.Verdict == checker.Violated
+			part.Counts = p.Main || part.Verdict == checker.Violated
 		case i < 0:
 		case part.Verdict != NotTested:
 			part.Counts = true
@@ -125,100 +124,5 @@ func (r *Result) WhyNotTested(p checker.Property, h *history.History) string {
 	if why := r.Untested[p.Name]; why != "" {
 		return why
 	}
-	return whyNotTested(p, h, "") // the result is older than its reasons
-}
-
-// whyNotTested explains what the history lacks for a verdict on p.
-func whyNotTested(p checker.Property, h *history.History, unseen string) string {
-	if why := checker.Untested(p, h.Header.LockKind()); why != "" {
-		return why
-	}
-	if unseen != "" && p.Votes {
-		return "what the masters store is not certain to be leases: " + unseen
-	}
-	happened := func(f string) bool {
-		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
-	}
-	if h.Header.Driver == history.Imported {
-		return "logs of a lock show its leases and critical sections, and nothing else"
-	}
-	asked := slices.Contains(h.Header.Properties, p.Name)
-	switch p.Name {
-	case checker.KeyLifetime.Name:
-		if !happened(history.FSnapshot) {
-			return "nobody asked the masters what they store"
-		}
-	case checker.OrphanKeys.Name, checker.GhostKeys.Name:
-		switch {
-		case p == checker.GhostKeys && !asked:
-			return "judged only if the scenario names it"
-		case !happened(history.FSnapshot):
-			return "nobody asked the masters what they store"
-		}
-		return "no attempt was over"
-	case checker.DeadOnArrival.Name:
-		if !asked {
-			return "judged only if the scenario names it"
-		}
-	case checker.OwnKeys.Name:
-		return "no vote for a release or an extension was recorded"
-	case checker.MinValidity.Name:
-		if h.Header.Until == history.UntilReleased || promisesNoTime(h) {
-			return "the leases of this lock promise no time"
-		}
-		return "no vote on a lease was recorded"
-	case checker.FencedWrites.Name, checker.FencingMonotone.Name:
-		if !h.Header.Fencing {
-			return "the leases of this lock carry no fencing tokens"
-		}
-	case checker.BeliefExclusion.Name, checker.Notified.Name:
-		if !happened(history.FEnter) {
-			return "no client entered a critical section"
-		}
-	case checker.NoStaleWrite.Name:
-		if !happened(history.FApply) {
-			return "nothing was written to the guarded resource"
-		}
-	case checker.NoLostUpdate.Name:
-		if h.Header.Resource == "" {
-			return "the guarded resource does not compare and set"
-		}
-		return "nothing was written to the guarded resource"
-	case checker.Extension.Name, checker.Continuity.Name:
-		if !happened(history.FExtend) {
-			return "no lease was extended"
-		}
-		return "no extension was granted by votes that were recorded"
-	case checker.DeadlockFree.Name, checker.Availability.Name:
-		if !happened(history.FHealed) {
-			return "the run ended before the faults had healed"
-		}
-	case checker.HolderLoss.Name:
-		return "no lock's holder was lost while another asked for it"
-	case checker.MinorityFailure.Name:
-		return "no lease was granted while a minority of masters failed"
-	case checker.Progress.Name:
-		return "nobody had to wait while nothing was wrong"
-	case checker.QuorumGranted.Name:
-		if h.Header.Fencing {
-			return "a lease with a fencing token needs more than a quorum's votes"
-		}
-		return "no vote on an attempt was recorded"
-	}
-	return "not asked for"
-}
-
-// promisesNoTime reports whether all leases of a history last until their lock says that they are over.
-func promisesNoTime(h *history.History) bool {
-	leases := 0
-	for _, op := range h.Ops {
-		if op.F != history.FAcquire || op.Type != history.OK || op.Value == nil {
-			continue
-		}
-		if g := (history.Grant{At: op.Time, Until: op.Value.ValidUntil}); !g.Endless() {
-			return false
-		}
-		leases++
-	}
-	return leases > 0
+	return p.WhyUntested(h, "") // the result is older than its reasons
 }

@@ -35,24 +35,27 @@ var allowed = map[string][]string{
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
 	// The door for any Go lock, in tests and in programs.
-	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "audit", "search/reduce"},
+	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "audit", "search/reduce"},
 	// Runs over those masters, each in a bubble of its own, in tests and in programs.
 	"campaign/bubble": {"history", "cluster", "cluster/sim", "cluster/virtual", "campaign", "campaign/scenario"},
 	"nemesis":         {"cluster", "history", "history/fault"},
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
-	"checker":         {"history", "history/fault"},
+	"checker":         {"history", "history/fault", "checker/facts", "checker/narrative"},
+	// What the history says, and how a violation is told: below the properties.
+	"checker/facts":     {"history", "history/fault"},
+	"checker/narrative": {"history", "history/fault", "checker/facts"},
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history", "history/fault", "cluster", "nemesis", "workload", "checker"},
-	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "watch"},
+	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "checker/narrative", "watch"},
 	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
-	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
+	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
-	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
+	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "checker/narrative", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
 	"clients":       {},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
-	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
-	"claims":         {"history", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
-	"audit":          {"history", "cluster", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"claims":         {"history", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"audit":          {"history", "cluster", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	// What Redis commands do to keys, and its scripts, without a clock, network or disk.
 	"cluster/keyspace": {"cluster"},
 	"cluster/lua":      {"cluster/keyspace"},
@@ -64,8 +67,8 @@ var allowed = map[string][]string{
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
 	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
-	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
-	"reports":      {"watch", "history", "history/fault", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
+	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
+	"reports":      {"watch", "history", "history/fault", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
 		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",
@@ -76,7 +79,7 @@ var allowed = map[string][]string{
 // the simulator or real masters to run on, and clients that are processes.
 var testsAlso = map[string][]string{
 	"cluster/virtual":   {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history", "redlock/protocol"}, // a lock in a bubble is judged like a campaign
-	"campaign":          {"redlock", "workload/remote"},
+	"campaign":          {"redlock", "workload/remote", "checker/narrative"},
 	"campaign/scenario": {"campaign", "history"},           // the same seed, the same history
 	"campaign/judge":    {"campaign", "campaign/scenario"}, // histories to judge
 	"campaign/bubble":   {"locktest", "workload"},
@@ -196,7 +199,7 @@ func packages(t *testing.T) []goPackage {
 
 // portable are the packages that simulate, judge and report: they need no masters, and so no
 // Docker and no Unix.
-var portable = []string{"lockpick/cluster", "lockpick/cluster/sim", "lockpick/checker", "lockpick/history", "lockpick/nemesis", "lockpick/workload", "lockpick/search", "lockpick/search/exhaust", "lockpick/search/reduce", "lockpick/claims", "lockpick/reports"}
+var portable = []string{"lockpick/cluster", "lockpick/cluster/sim", "lockpick/checker", "lockpick/checker/facts", "lockpick/checker/narrative", "lockpick/history", "lockpick/nemesis", "lockpick/workload", "lockpick/search", "lockpick/search/exhaust", "lockpick/search/reduce", "lockpick/claims", "lockpick/reports"}
 
 func TestPortablePackagesAvoidDocker(t *testing.T) {
 	out, err := exec.Command("go", append([]string{"list", "-deps"}, portable...)...).Output()

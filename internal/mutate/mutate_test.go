@@ -41,10 +41,13 @@ func (c change) String() string {
 
 func (c change) from() string { return string(c.source.text[c.place.from:c.place.to]) }
 
-// sources are the files of the packages that mutants are planted in.
+// packages are those that mutants are planted in.
+var packages = []string{"history", "checker", "checker/facts"}
+
+// sources are the files of packages.
 var sources = sync.OnceValues(func() (map[string][]*source, error) {
 	parsed := map[string][]*source{}
-	for _, pkg := range []string{"history", "checker"} {
+	for _, pkg := range packages {
 		files, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 		if err != nil {
 			return nil, err
@@ -107,20 +110,21 @@ type suite struct {
 func suites(pkg string) []suite {
 	all := []suite{
 		{"history", nil},
+		{"checker/facts", nil},
 		{"checker", []string{"-test.skip", "^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$"}},
 		{"checker", []string{"-test.run", "^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$", "-oracle.seed=1", fmt.Sprintf("-oracle.histories=%d", *histories)}},
 	}
-	if pkg == "checker" {
-		return all[1:]
+	if pkg == "history" {
+		return all
 	}
-	return all
+	return all[1:]
 }
 
 // builds are programs with tests, by package. Which mutant acts in them is chosen when they run.
 type builds map[string]string
 
-// build builds the tests of some packages with changes in them. The number of a change is its index plus one.
-func build(t *testing.T, changes []change, pkgs ...string) builds {
+// build builds the tests of the packages with changes in them. The number of a change is its index plus one.
+func build(t *testing.T, changes []change) builds {
 	t.Helper()
 	dir := t.TempDir()
 	replaced := map[string]string{}
@@ -137,8 +141,8 @@ func build(t *testing.T, changes []change, pkgs ...string) builds {
 	for file, text := range mutated(changes) {
 		overlay(file, text)
 	}
-	for _, pkg := range []string{"history", "checker"} {
-		overlay(filepath.Join(root, pkg, "chosen_mutant.go"), fmt.Appendf(nil, chooser, pkg))
+	for _, pkg := range packages {
+		overlay(filepath.Join(root, pkg, "chosen_mutant.go"), fmt.Appendf(nil, chooser, filepath.Base(pkg)))
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
@@ -148,8 +152,8 @@ func build(t *testing.T, changes []change, pkgs ...string) builds {
 		t.Fatal(err)
 	}
 	built := builds{}
-	for _, pkg := range pkgs {
-		built[pkg] = filepath.Join(dir, pkg+".test")
+	for _, pkg := range packages {
+		built[pkg] = filepath.Join(dir, filepath.Base(pkg)+".test")
 		cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", built[pkg], "./"+pkg)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -301,7 +305,7 @@ func TestMutantsAreKilled(t *testing.T) {
 		dead++
 		t.Logf("%-110s %s", c, by)
 	}
-	together := build(t, drawn, "history", "checker")
+	together := build(t, drawn)
 	if *count == 0 { // a few mutants are tried beside all these tests
 		if by := together.failure(t, 0, suites("history")); by != "" {
 			t.Fatalf("the code as it is fails %s: that a mutant does so would mean nothing", by)
@@ -311,7 +315,7 @@ func TestMutantsAreKilled(t *testing.T) {
 		t.Run(c.pkg+"."+c.function, func(t *testing.T) { judge(t, together, i+1, c) })
 	}
 	for _, c := range constants {
-		t.Run(c.pkg+"."+c.function, func(t *testing.T) { judge(t, build(t, []change{c}, c.pkg), 1, c) })
+		t.Run(c.pkg+"."+c.function, func(t *testing.T) { judge(t, build(t, []change{c}), 1, c) })
 	}
 	t.Logf("%d of %d mutants were killed", dead, len(drawn)+len(constants))
 }

@@ -46,7 +46,7 @@ var Faults = []string{"kill", "powercut", "shutdown", "pause", "clock", "partiti
 // ExhaustiveProperties lists the levels that can be judged exhaustively: L2, the times in which clients may
 // rely on their leases never overlap, and L3, the times from a grant to the call of release never overlap,
 // whatever the lease says.
-var ExhaustiveProperties = []string{checker.MutualExclusion.Level, checker.BeliefExclusion.Level}
+var ExhaustiveProperties = []string{checker.Exclusive()[0].Level, checker.Exclusive()[1].Level}
 
 // The faults of single messages.
 const (
@@ -180,10 +180,8 @@ func (b *Bounds) describeFault(fault string) string {
 
 // judged returns the property that the search judges.
 func (b *Bounds) judged() checker.Property {
-	if b.Property == checker.BeliefExclusion.Level {
-		return checker.BeliefExclusion
-	}
-	return checker.MutualExclusion
+	all := checker.Exclusive()
+	return all[max(0, slices.IndexFunc(all, func(p checker.Property) bool { return p.Level == b.Property }))]
 }
 
 // has reports whether a kind of fault is tried.

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/history"
@@ -67,7 +66,7 @@ type grant struct {
 
 // over reports whether the grant can no longer conflict with one at now, at the judged level.
 func (g grant) over(b *Bounds, now time.Duration) bool {
-	if b.judged() == checker.BeliefExclusion {
+	if !b.judged().Leases {
 		return !g.acquired || g.released
 	}
 	return g.released || g.until <= now

@@ -11,6 +11,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/workload"
@@ -50,7 +51,7 @@ type Result struct {
 	Faults    int
 	At        time.Duration
 	History   *history.History // of the counterexample; nil: none was found
-	Violation *checker.Violation
+	Violation *narrative.Violation
 }
 
 // Found is a violation in a run.
@@ -131,7 +132,7 @@ func (r *Result) conclude(s *searcher, cut string) (err error) {
 }
 
 // confirm repeats the run of a counterexample to its end, and lets the checker judge its history.
-func (b *Bounds) confirm(f *Found) (*history.History, *checker.Violation, error) {
+func (b *Bounds) confirm(f *Found) (*history.History, *narrative.Violation, error) {
 	x := b.recorded(f.Path)
 	if err := x.toItsEnd(); err != nil || x.failed.Load() != nil {
 		return nil, nil, fmt.Errorf("the counterexample, run again: %w", errors.Join(err, errNotAgain))

@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
@@ -56,7 +57,7 @@ type ShrinkResult struct {
 	Scenario  scenario.Scenario // with an explicit schedule, and a seed with which it violates the property
 	History   *history.History  // of a run with that seed
 	Result    *judge.Result
-	Violation checker.Violation
+	Violation narrative.Violation
 	Before    Size
 	Size      Size
 	Seeds     int    // number of seeds for each candidate in the end
@@ -145,8 +146,8 @@ type shrinker struct {
 	best    scenario.Scenario
 	rate    int // number of the seeds with which best violates the property
 	history *history.History
-	found   *checker.Violation // the violation in history
-	rarely  bool               // without one of its faults, best still violates the property, but more rarely
+	found   *narrative.Violation // the violation in history
+	rarely  bool                 // without one of its faults, best still violates the property, but more rarely
 }
 
 func sizeOf(s scenario.Scenario) Size {
@@ -185,7 +186,7 @@ func (k *shrinker) start() error {
 	s := k.how.Scenario
 	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.Driver(), scenario.Goroutines, false
 	h := k.how.History
-	var v *checker.Violation
+	var v *narrative.Violation
 	var of string // name of the violated property
 	if h != nil {
 		r, err := judge.History(h)
@@ -222,8 +223,8 @@ func (k *shrinker) start() error {
 	}
 	k.before = sizeOf(struck)
 	k.before.Time = v.At
-	k.properties, s.Properties = []string{of}, []string{checker.PropertiesOf([]string{of})[0].ShortName()}
-	s.StopOnViolation = of == checker.MutualExclusion.Name
+	property := checker.PropertiesOf([]string{of})[0]
+	k.properties, s.Properties, s.StopOnViolation = []string{of}, []string{property.ShortName()}, property.Watched
 	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
 	var candidates []scenario.Scenario
 	add := func(steps []scenario.Step) *scenario.Scenario {
@@ -264,7 +265,7 @@ func (k *shrinker) start() error {
 
 // first returns the violation to preserve and its property: of the properties that were asked for, otherwise
 // of mutual exclusion, otherwise of any.
-func (k *shrinker) first(r *judge.Result) (*checker.Violation, string) {
+func (k *shrinker) first(r *judge.Result) (*narrative.Violation, string) {
 	if len(k.properties) == 0 {
 		if v, of := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
 			return v, of
@@ -276,7 +277,7 @@ func (k *shrinker) first(r *judge.Result) (*checker.Violation, string) {
 // explainedFaults returns the scenario that the explanation of a violation describes: its clients, its key
 // and its faults. Faults from before the first lease's grant begin with the run, later ones at their distance
 // from that grant. It returns nil if the explanation names no lease.
-func (k *shrinker) explainedFaults(s scenario.Scenario, h *history.History, v *checker.Violation) *scenario.Scenario {
+func (k *shrinker) explainedFaults(s scenario.Scenario, h *history.History, v *narrative.Violation) *scenario.Scenario {
 	if len(v.Clients) == 0 || len(v.Tokens) == 0 {
 		return nil
 	}
@@ -349,7 +350,7 @@ func (k *shrinker) reportStatus() {
 type sampleRun struct {
 	seed uint64
 	h    *history.History
-	v    *checker.Violation // nil: none
+	v    *narrative.Violation // nil: none
 }
 
 // sample runs a scenario with one seed after the other, until it has violated the property need times or no

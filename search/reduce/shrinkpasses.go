@@ -211,18 +211,19 @@ func (k *shrinker) try(c scenario.Scenario) bool {
 
 // work simplifies what the clients do, and the scheduler.
 func (k *shrinker) work() {
+	needs := checker.PropertiesOf(k.properties)[0].Needs
 	for _, f := range []func(s *scenario.Scenario){
 		func(s *scenario.Scenario) { s.Scheduler, s.Stall = "", 0 },
 		func(s *scenario.Scenario) { s.Extend = 0 },
 		func(s *scenario.Scenario) { s.Usage = nil },
 		func(s *scenario.Scenario) { s.LongHolds = 0 },
 		func(s *scenario.Scenario) {
-			if k.properties[0] != checker.FencedWrites.Name && k.properties[0] != checker.FencingMonotone.Name {
+			if needs != checker.FencingTokens {
 				s.Fencing = false
 			}
 		},
 		func(s *scenario.Scenario) {
-			if k.properties[0] != checker.NoLostUpdate.Name {
+			if needs != checker.CompareAndSet {
 				s.Resource = ""
 			}
 		},

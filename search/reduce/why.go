@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/search"
@@ -35,15 +36,15 @@ type WhyOptions struct {
 // WhyResult is the probability of a violation over the course of a run: how likely it was, at each point,
 // that chance would still lead to it.
 type WhyResult struct {
-	Violation checker.Violation `json:"violation"`
-	Property  string            `json:"property"`
-	History   *history.History  `json:"-"` // of the run
-	By        time.Duration     `json:"by"`
-	Points    []WhyPoint        `json:"points"`
-	Decided   *WhyJump          `json:"decided,omitempty"`    // where the probability rose most; nil: less than 0.15
-	Certain   time.Duration     `json:"inevitable,omitempty"` // ns: from then on 95 % of branches violate; 0: always
-	Branches  int               `json:"branches"`             // number of branches from each point
-	Faults    *WhyFaults        `json:"faults,omitempty"`     // nil: not searched for
+	Violation narrative.Violation `json:"violation"`
+	Property  string              `json:"property"`
+	History   *history.History    `json:"-"` // of the run
+	By        time.Duration       `json:"by"`
+	Points    []WhyPoint          `json:"points"`
+	Decided   *WhyJump            `json:"decided,omitempty"`    // where the probability rose most; nil: less than 0.15
+	Certain   time.Duration       `json:"inevitable,omitempty"` // ns: from then on 95 % of branches violate; 0: always
+	Branches  int                 `json:"branches"`             // number of branches from each point
+	Faults    *WhyFaults          `json:"faults,omitempty"`     // nil: not searched for
 }
 
 // WhyFaults is the smallest set found of the run's faults that violates the property.
@@ -68,11 +69,11 @@ type WhyPoint struct {
 
 // WhyJump is the interval in which the probability rose most.
 type WhyJump struct {
-	From   WhyPoint        `json:"from"`
-	To     WhyPoint        `json:"to"`
-	End    time.Duration   `json:"end"`    // ns: time of the last line in the interval
-	Events []checker.Event `json:"events"` // events of the violation's explanation in the interval
-	Lines  []int           `json:"lines"`  // indices of the history's lines in the interval
+	From   WhyPoint          `json:"from"`
+	To     WhyPoint          `json:"to"`
+	End    time.Duration     `json:"end"`    // ns: time of the last line in the interval
+	Events []narrative.Event `json:"events"` // events of the violation's explanation in the interval
+	Lines  []int             `json:"lines"`  // indices of the history's lines in the interval
 }
 
 // The defaults of WhyOptions, the number of times that the steepest rise is divided and into how many parts,
@@ -160,7 +161,7 @@ type why struct {
 	scenario scenario.Scenario
 	tape     sim.Tape
 	h        *history.History
-	v        *checker.Violation
+	v        *narrative.Violation
 	property checker.Property
 	by       time.Duration
 
@@ -212,7 +213,7 @@ func (w *why) record(s scenario.Scenario) error {
 }
 
 // violation returns the violation of the property that begins by the time w.by, or nil.
-func (w *why) violation(h *history.History) *checker.Violation {
+func (w *why) violation(h *history.History) *narrative.Violation {
 	rep := checker.Check(h, w.property)
 	r := rep.Result(w.property)
 	if r == nil {

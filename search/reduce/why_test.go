@@ -9,6 +9,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/search"
 )
 
@@ -32,7 +33,7 @@ func TestWhyNamesWhatDecided(t *testing.T) {
 	if first.Rate.Share > 0.9 || last.Rate.Share != 1 {
 		t.Errorf("the probability goes from %v to %v", first.Rate, last.Rate)
 	}
-	if r.Decided == nil || !slices.ContainsFunc(r.Decided.Events, func(e checker.Event) bool { return strings.Contains(e.Text, "killed") }) {
+	if r.Decided == nil || !slices.ContainsFunc(r.Decided.Events, func(e narrative.Event) bool { return strings.Contains(e.Text, "killed") }) {
 		t.Errorf("decided by %+v", r.Decided)
 	} else if r.Decided.To.Rate.Share-r.Decided.From.Rate.Share < whyRise {
 		t.Errorf("it rose from %v to %v", r.Decided.From.Rate, r.Decided.To.Rate)

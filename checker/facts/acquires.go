@@ -1,0 +1,170 @@
+package facts
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// Acquire is one acquire, from its call to its outcome.
+type Acquire struct {
+	Key, Client string
+	weight      int64 // how much of the lock's capacity it asks for
+	Invoked     time.Duration
+	Ended       time.Duration // if it never returned: when its client crashed or called acquire again, or the history ended
+	OK, Open    bool
+	Dropped     bool // its client crashed or called acquire again before it returned
+	Err         string
+	Ops         []int
+}
+
+// Acquires returns the acquires of a history in the order of their calls.
+func (r *Run) Acquires() []Acquire { return r.acquires.get(r.findAcquires) }
+
+func (r *Run) findAcquires() []Acquire {
+	var all []Acquire
+	byCall := map[int]int{}    // position in all by the line of the call
+	open := map[string][]int{} // by client: the positions of its acquires that have not returned
+	for i := range r.History.Ops {
+		op := &r.History.Ops[i]
+		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
+			for _, at := range open[op.Process] { // these calls never returned
+				if all[at].Open {
+					all[at].Ended, all[at].Dropped = op.Time, true
+				}
+			}
+			delete(open, op.Process)
+		}
+		if op.F != history.FAcquire {
+			continue
+		}
+		if op.Type == history.Invoke {
+			byCall[op.Index] = len(all)
+			open[op.Process] = append(open[op.Process], len(all))
+			all = append(all, Acquire{Key: op.Key, Client: op.Process, weight: r.Lock.Weight(op.Asks()), Invoked: op.Time, Ended: r.End, Open: true, Ops: []int{op.Index}})
+			continue
+		}
+		call, known := r.CallOf(op.Index)
+		if at, ok := byCall[call]; known && ok {
+			a := &all[at]
+			a.Ended, a.Open, a.Dropped, a.OK, a.Err = op.Time, false, false, op.Type == history.OK, op.Error
+			a.Ops = append(a.Ops, op.Index)
+			delete(byCall, call)
+		}
+	}
+	return all
+}
+
+// AcquiresOf returns the acquires of a client in the order of their calls, and the position of the last one that was
+// called by a time, or -1.
+func (r *Run) AcquiresOf(client string, at time.Duration) (all []Acquire, last int) {
+	all = r.acquiresOf.get(func() map[string][]Acquire {
+		byClient := map[string][]Acquire{}
+		for _, a := range r.Acquires() {
+			byClient[a.Client] = append(byClient[a.Client], a)
+		}
+		return byClient
+	})[client]
+	last, exact := slices.BinarySearchFunc(all, at, func(a Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
+	if !exact {
+		last--
+	}
+	return all, last
+}
+
+// keyAcquires holds the acquires of one key, in the order of their calls.
+type keyAcquires struct {
+	all  []int32 // positions in attempts
+	when intervals
+}
+
+// AcquiresWithin returns the acquires of a key that were pending between two times, in the order
+// of their calls.
+func (r *Run) AcquiresWithin(key string, from, to time.Duration) []Acquire {
+	all := r.Acquires()
+	k := r.acquiresOn.get(func() map[string]*keyAcquires {
+		byKey := map[string]*keyAcquires{}
+		for i, a := range all {
+			k := byKey[a.Key]
+			if k == nil {
+				k = &keyAcquires{}
+				byKey[a.Key] = k
+			}
+			k.all = append(k.all, int32(i))
+			k.when.spans = append(k.when.spans, history.Span{From: a.Invoked, To: a.Ended})
+		}
+		for _, k := range byKey {
+			k.when = intervalsOf(k.when.spans)
+		}
+		return byKey
+	})[key]
+	if k == nil {
+		return nil
+	}
+	var found []Acquire
+	k.when.each(from, to, func(i int) bool {
+		if a := all[k.all[i]]; a.Invoked < to && a.Ended > from {
+			found = append(found, a)
+		}
+		return true
+	})
+	slices.Reverse(found)
+	return found
+}
+
+// Cancelled reports whether an acquire ended for a reason outside the lock: the user interrupted
+// the harness before the acquire ended, or its client crashed.
+func (r *Run) Cancelled(a Acquire) bool { return a.Dropped || !a.OK && a.Ended >= r.Interrupted.At }
+
+// RefusedByAll reports whether masters said no to all recorded SETs of an acquire, and there were some.
+func (r *Run) RefusedByAll(a Acquire) bool {
+	voted := false
+	for v := range r.VoteIndex().Between(a.Invoked, a.Ended+r.Slack+r.History.LongestTook()) {
+		if v.Client != a.Client || v.Key != a.Key || v.Command != history.CommandSet || Sent(v) < a.Invoked || Sent(v) > a.Ended+r.Slack {
+			continue
+		}
+		if !v.Refused() {
+			return false
+		}
+		voted = true
+	}
+	return voted && !a.Dropped
+}
+
+// askingGap is the longest pause between two acquires of a client that counts as waiting throughout.
+const askingGap = 250 * time.Millisecond
+
+// Healing is the end of all faults. From then on a free lock must be granted within a
+// bound; before it, DF and AV promise nothing.
+type Healing struct {
+	At, Bound time.Duration
+	Line      int
+	Gone      []string // masters that did not come back
+	Problem   string   // why nothing can be judged after it
+}
+
+// Healed finds the last healing of a history.
+func (r *Run) Healed() Healing {
+	for i := len(r.History.Ops) - 1; i >= 0; i-- {
+		op := &r.History.Ops[i]
+		if op.F != history.FHealed {
+			continue
+		}
+		h := Healing{At: op.Time, Line: op.Index}
+		if op.Value != nil {
+			h.Bound, h.Gone = op.Value.Bound, op.Value.Masters
+		}
+		switch {
+		case op.Error != "":
+			h.Problem = "the faults did not heal: " + op.Error
+		case op.Type == history.Fail:
+			h.Problem = "the faults did not heal"
+		case h.Bound <= 0:
+			h.Problem = "the history names no bound within which a free lock must be granted"
+		}
+		return h
+	}
+	return Healing{Problem: "the run ended before its faults had healed, so nothing was acquired after them"}
+}

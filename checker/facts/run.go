@@ -1,0 +1,201 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"sort"
+	"time"
+
+	"lockpick/history"
+)
+
+// Run is a history with what follows from it about the run that it records. It is used by one goroutine.
+type Run struct {
+	History     *history.Packed
+	Lock        Lock            // which holds and sections may overlap
+	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
+	Leases      []*history.Lease
+	leaseByLine []int32 // by position in History.Ops: the index in Leases of the lease that the line is about, or -1
+	Faults      []*history.Fault
+	Pauses      map[string][]Pause
+	End         time.Duration // time of the last operation
+	Complete    bool          // the history has its end mark
+	Interrupted Interruption
+	Window      history.Span  // only events in it are judged; the rest is context
+	Slack       time.Duration // how late an event may have been recorded
+
+	// What methods compute when somebody first asks.
+	faulty        lazy[[]history.Span]
+	contended     lazy[map[*history.Lease]bool]
+	voteIndex     lazy[*VoteIndex]
+	logs          lazy[*CommandLogs]
+	calls         lazy[*history.Calls]
+	acquires      lazy[[]Acquire]
+	acquiresOf    lazy[map[string][]Acquire]
+	byKey         lazy[map[string][]*history.Lease]
+	waits         lazy[[]Wait]
+	used          lazy[[]string]
+	requestsOf    lazyBy[requester, []*Request]
+	answered      lazyBy[string, map[string]Votes]
+	masters       lazy[[]string]
+	stood         lazy[intervals]
+	selfExtending lazyBy[*history.Lease, bool]
+	extends       lazy[map[leaseName][]history.Span]
+	faulted       lazy[intervals]
+	effective     lazyBy[*history.Fault, bool]
+	reached       lazyBy[string, Reach]
+	byMaster      lazyBy[string, *masterFaults]
+	stopped       lazyBy[string, intervals]
+	troubles      lazyBy[link, intervals]
+	acquiresOn    lazy[map[string]*keyAcquires]
+	storedUnder   lazy[map[*history.Lease][]StoredWrite]
+	linesOf       lazy[map[string][]int32]
+}
+
+// New returns the facts about a history, all of which are judged: see Window.
+func New(h *history.Packed) *Run {
+	r := &Run{History: h, Lock: LockOf(&h.Header), Faults: history.Faults(h.Ops), Pauses: pauses(h.Ops),
+		Window: history.Span{From: -1 << 62, To: 1 << 62}, Interrupted: interrupted(h.Ops), Slack: slackOf(h)}
+	r.Leases, r.leaseByLine = history.LeasesByLine(h.Ops)
+	if n := len(h.Ops); n > 0 {
+		r.End = h.Ops[n-1].Time
+		r.Complete = h.Ops[n-1].F == history.FEnd
+	}
+	return r
+}
+
+// InWindow reports whether the time t is in the judged window.
+func (r *Run) InWindow(t time.Duration) bool { return r.Window.From <= t && t < r.Window.To }
+
+// ReachesEnd reports whether the judged window reaches to the end of the history.
+func (r *Run) ReachesEnd() bool { return r.End < r.Window.To }
+
+// LeaseAt returns the lease that the line at a position of History.Ops is about, or nil.
+func (r *Run) LeaseAt(position int) *history.Lease {
+	if n := r.leaseByLine[position]; n >= 0 {
+		return r.Leases[n]
+	}
+	return nil
+}
+
+// ExpiredOnArrival reports whether a lease was over when its acquire returned. This
+// is not the same as an empty hold: a client may release a lease the moment it acquires it.
+func ExpiredOnArrival(l *history.Lease) bool {
+	return l.Grants[0].Until <= l.Grants[0].At
+}
+
+// LinesOf returns the positions in History.Ops of a process's lines.
+func (r *Run) LinesOf(process string) []int32 {
+	return r.linesOf.get(func() map[string][]int32 {
+		lines := map[string][]int32{}
+		for i := range r.History.Ops {
+			p := r.History.Ops[i].Process
+			lines[p] = append(lines[p], int32(i))
+		}
+		return lines
+	})[process]
+}
+
+// following yields the operations of a process after a line.
+func (r *Run) following(process string, index int) iter.Seq[*history.Op] {
+	return func(yield func(*history.Op) bool) {
+		lines := r.LinesOf(process)
+		first := sort.Search(len(lines), func(i int) bool { return r.History.Ops[lines[i]].Index > index })
+		for _, i := range lines[first:] {
+			if !yield(&r.History.Ops[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Quorum returns how many votes a grant needs; 0 if the header does not say.
+func (r *Run) Quorum() int {
+	h := &r.History.Header
+	switch {
+	case h.Quorum > 0:
+		return h.Quorum
+	case h.Masters > 0:
+		return h.Masters/2 + 1
+	}
+	return 0
+}
+
+// Masters returns m1, m2, …, as many as the header says.
+func (r *Run) Masters() []string {
+	return r.masters.get(func() (names []string) {
+		for i := range r.History.Header.Masters {
+			names = append(names, fmt.Sprintf("m%d", i+1))
+		}
+		return names
+	})
+}
+
+// Imported reports whether the history was made from logs.
+func (r *Run) Imported() bool { return r.History.Header.Driver == history.Imported }
+
+// Interruption is the moment at which the user interrupted the harness. Operations that it
+// cancelled from then on are no evidence.
+type Interruption struct {
+	At  time.Duration // after the run, if there was none
+	Why string
+}
+
+func interrupted(ops []history.Op) Interruption {
+	for i := range ops {
+		if op := &ops[i]; op.F == history.FInterrupted {
+			return Interruption{At: op.Time, Why: cmp.Or(op.Error, "nobody said why")}
+		}
+	}
+	return Interruption{At: 1<<63 - 1}
+}
+
+// The slack of a history is the longest time from an event to its recording.
+const (
+	// simulatedSlack is the slack of the simulator, which records without delay.
+	simulatedSlack = time.Millisecond
+	// realSlack is the slack of real runs: twice the longest stall of its machine that a harness
+	// does not record.
+	realSlack = 100 * time.Millisecond
+)
+
+// slackOf returns the slack of a history: the slack of its driver plus the longest delay that the
+// recorder noted.
+func slackOf(h *history.Packed) time.Duration {
+	if h.Header.Driver == "sim" {
+		return simulatedSlack + h.LongestDelay()
+	}
+	return realSlack + h.LongestDelay()
+}
+
+// NoFaults is the value of a header's Faults for a campaign without faults.
+const NoFaults = "none"
+
+// lazy is a fact that is computed when somebody first asks for it.
+type lazy[T any] struct {
+	known bool
+	value T
+}
+
+func (l *lazy[T]) get(compute func() T) T {
+	if !l.known {
+		l.value, l.known = compute(), true
+	}
+	return l.value
+}
+
+// lazyBy holds a fact about each key, computed when somebody first asks for that key.
+type lazyBy[K comparable, T any] map[K]T
+
+func (l *lazyBy[K, T]) get(key K, compute func(K) T) T {
+	value, known := (*l)[key]
+	if !known {
+		value = compute(key)
+		if *l == nil {
+			*l = lazyBy[K, T]{}
+		}
+		(*l)[key] = value
+	}
+	return value
+}

@@ -1,0 +1,102 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"lockpick/history"
+)
+
+// gap is a reason why a run did not exercise a property.
+type gap struct {
+	is  func(*history.History) bool // nil: always
+	why string
+}
+
+var (
+	nobodyLooked       = gap{lacks(history.FSnapshot), "nobody asked the masters what they store"}
+	nobodyEntered      = gap{lacks(history.FEnter), "no client entered a critical section"}
+	noExtension        = gap{lacks(history.FExtend), "no lease was extended"}
+	noExtensionByVotes = gap{nil, "no extension was granted by votes that were recorded"}
+	notHealed          = gap{lacks(history.FHealed), "the run ended before the faults had healed"}
+	noFencing          = gap{func(h *history.History) bool { return !h.Header.Fencing }, "the leases of this lock carry no fencing tokens"}
+)
+
+// lacks returns whether a history lacks an operation.
+func lacks(f string) func(*history.History) bool {
+	return func(h *history.History) bool {
+		return !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
+	}
+}
+
+// promisesNoTime reports whether all leases of a history last until their lock says that they are over.
+func promisesNoTime(h *history.History) bool {
+	if h.Header.Until == history.UntilReleased {
+		return true
+	}
+	leases := 0
+	for _, op := range h.Ops {
+		if op.F != history.FAcquire || op.Type != history.OK || op.Value == nil {
+			continue
+		}
+		if g := (history.Grant{At: op.Time, Until: op.Value.ValidUntil}); !g.Endless() {
+			return false
+		}
+		leases++
+	}
+	return leases > 0
+}
+
+// WhyUntested explains what a history lacks for a verdict on the property. unseen says why the votes do not describe the
+// lock; empty: they do.
+func (p Property) WhyUntested(h *history.History, unseen string) string {
+	switch why := p.ExemptsKind(h.Header.LockKind()); {
+	case why != "":
+		return why
+	case unseen != "" && p.Votes:
+		return "what the masters store is not certain to be leases: " + unseen
+	case h.Header.Driver == history.Imported:
+		return "logs of a lock show its leases and critical sections, and nothing else"
+	case p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name):
+		return "judged only if the scenario names it"
+	}
+	if p.rules != nil {
+		for _, g := range p.rules.gaps {
+			if g.is == nil || g.is(h) {
+				return g.why
+			}
+		}
+	}
+	return "not asked for"
+}
+
+// exemption is a reason why a property is not judged of locks of a kind.
+type exemption struct {
+	kind history.LockKind // "": all but a mutex
+	why  string           // with a place for the kind, if it is for all
+}
+
+var (
+	ordersNoWrites        = exemption{history.Semaphore, "several clients may hold a semaphore at once, so it orders no writes"}
+	sharesHolds           = exemption{history.Reentrant, "the holds of one client on a re-entrant lock count as one and may share a token"}
+	extensionVotesUnknown = exemption{"", "the votes for an extension of a %s are not known"}
+)
+
+// ExemptsKind returns why the property is not judged of locks of a kind, or "".
+func (p Property) ExemptsKind(kind history.LockKind) string {
+	switch {
+	case kind == history.Mutex || p.rules == nil:
+		return ""
+	case p.Votes:
+		return "masters do not store one token for each holder of a " + kind.Words()
+	}
+	for _, x := range p.rules.exempt {
+		switch x.kind {
+		case kind:
+			return x.why
+		case "":
+			return fmt.Sprintf(x.why, kind.Words())
+		}
+	}
+	return ""
+}

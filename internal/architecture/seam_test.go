@@ -18,7 +18,7 @@ var seam = map[string][]string{
 	"redlock":  {},
 	"workload": {},
 	"nemesis":  {},
-	"history":  {},
+	"history":  {"ahead.go"}, // reads a file after the run
 }
 
 // beyondTheSeam names, per import, what takes time, waits, spawns or draws at random

@@ -225,7 +225,7 @@ func cellSays(c *audit.Cell) string {
 	if f == nil {
 		return "not applicable"
 	}
-	says := fmt.Sprintf("%s: %s: %s", c.Outcome, words(f.Property), f.Why)
+	says := fmt.Sprintf("%s: %s: %s", c.Outcome, checker.TitleOf(f.Property), f.Why)
 	if c.Outcome == audit.Safe && f.Proven > 0 {
 		says += fmt.Sprintf("; at most %s of such schedules violate it (95 %% confidence)", search.Percent(search.Bound(f.Proven, 1)))
 	}

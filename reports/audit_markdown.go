@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/audit"
+	"lockpick/checker"
 )
 
 // AuditMarkdown writes the report card as a section of a Markdown page.
@@ -31,7 +32,7 @@ func AuditMarkdown(w io.Writer, r *audit.Result) error {
 	fmt.Fprintf(&b, "\n%s. %s.\n", auditLegend, levelKey(levels))
 	for _, weak := range weaknesses(r) {
 		row, f := weak.rows[0], weak.findings[0]
-		fmt.Fprintf(&b, "\n### %s %s\n\nBroken in %s. %s: %s %s (%s).\n\n", weak.level, words(weak.property), plural(len(weak.rows), "situation"),
+		fmt.Fprintf(&b, "\n### %s %s\n\nBroken in %s. %s: %s %s (%s).\n\n", weak.level, checker.TitleOf(weak.property), plural(len(weak.rows), "situation"),
 			markdownText(upperFirst(row.Name)), markdownText(row.Says), markdownText(f.Why), markdownText(foundWhen(r, f)))
 		for _, step := range shortened(f.Reason) {
 			fmt.Fprintf(&b, "%s%s\n", step.number, markdownText(step.text))
@@ -47,9 +48,4 @@ func AuditMarkdown(w io.Writer, r *audit.Result) error {
 	fmt.Fprintf(&b, "\n%s\n", markdownText(auditLine(r)+", "+r.Started.Format(time.DateOnly)+", Lockpick "+r.Versions["lockpick"]+"."))
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// markdownText escapes the characters that have a meaning in Markdown or HTML.
-func markdownText(s string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`).Replace(printable(s))
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"html/template"
 	"io"
 	"slices"
@@ -9,23 +8,21 @@ import (
 	"time"
 
 	"lockpick/audit"
+	"lockpick/campaign/judge"
 )
 
 // auditTemplate renders the report card: a row for each situation, a column for each level. The
 // mark in a cell links to the run that shows the outcome.
-var auditTemplate = template.Must(template.New("audit.html").Funcs(template.FuncMap{
+var cardPage = NewPage(Page{Files: pageFiles, Name: "audit", Styles: []string{"claims", "audit"}, Scripts: []string{"back", "audit"}, Funcs: template.FuncMap{
 	"notVaried": notVaried,
-	"hintsMean": func() string { return hintsMean },
-	"words":     words, "level": levelMark, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
-	"mark": func(o audit.Outcome) string { return auditMark[o] }, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "tried": auditTried,
-	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-}).ParseFS(pageFiles, "page/audit.html", headFile))
+	"hintsMean": func() string { return judge.HintsMean },
+	"span":      func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "says": cellSays,
+	"mark": func(o audit.Outcome) string { return auditMark[o] }, "tried": auditTried,
+}})
 
 // auditPage is the data of the template.
 type auditPage struct {
-	Style  template.CSS
-	Script template.JS
-	Policy string
+	Frame
 
 	*audit.Result
 	Word, Tone, Text string // the headline
@@ -66,12 +63,8 @@ type auditLineOf struct {
 // AuditPage writes the page of an audit. The page loads nothing. Its links lead to the reports of
 // the runs, relative to dir, the folder that the page is written into.
 func AuditPage(w io.Writer, dir string, r *audit.Result) error {
-	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"back", "audit"})
-	if err != nil {
-		return err
-	}
 	p := &auditPage{
-		Style: template.CSS(style), Script: template.JS(script), Policy: policy(style, script), Result: r, Word: auditWord(r), Tone: string(r.Verdict()),
+		Result: r, Word: auditWord(r), Tone: string(r.Verdict()),
 		Text: auditSays(r), Line: auditLine(r), Name: auditName(r), Levels: auditLevels(r),
 	}
 	p.LevelKey = levelKey(p.Levels)
@@ -83,10 +76,7 @@ func AuditPage(w io.Writer, dir string, r *audit.Result) error {
 		g := &p.Groups[len(p.Groups)-1]
 		g.Rows = append(g.Rows, p.row(row, dir))
 	}
-	if err := auditTemplate.Execute(w, p); err != nil {
-		return fmt.Errorf("reports: write the page of the audit: %w", err)
-	}
-	return nil
+	return cardPage.Write(w, p)
 }
 
 func (p *auditPage) row(row *audit.Row, dir string) auditRow {

@@ -10,49 +10,56 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign/judge"
+	"lockpick/checker"
 )
 
 // Audit writes the report card of an audit: a table with a row for each situation and a column for
 // each level, then the broken properties with their reasons, the inconclusive cells, the situations
 // in which a broken assumption breaks it, and those that are not applicable.
 func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
-	t := newTerminal(opt)
-	fmt.Fprintf(&t.out, "%s  ", t.colors.verdict(r.Verdict(), auditWord(r)))
-	for i, line := range wrap(printable(auditSays(r)), t.width-len(auditWord(r))-2) {
+	t := cardWriter{NewWriter(opt)}
+	fmt.Fprintf(t, "%s  ", t.Colors.Verdict(r.Verdict(), auditWord(r)))
+	for i, line := range wrap(printable(auditSays(r)), t.Width-len(auditWord(r))-2) {
 		if i > 0 {
-			t.out.WriteString(strings.Repeat(" ", len(auditWord(r))+2))
+			t.WriteString(strings.Repeat(" ", len(auditWord(r))+2))
 		}
-		t.out.WriteString(t.colors.bold(line) + "\n")
+		t.WriteString(t.Colors.Bold(line) + "\n")
 	}
-	t.text(strings.Repeat(" ", len(auditWord(r))+2), notVaried(r))
-	t.out.WriteByte('\n')
+	t.Text(strings.Repeat(" ", len(auditWord(r))+2), notVaried(r))
+	t.WriteByte('\n')
 	if err := t.auditCard(r); err != nil {
 		return fmt.Errorf("reports: lay out the card: %w", err)
 	}
 	levels := auditLevels(r)
-	t.text("", auditLegend)
-	t.text("", levelKey(levels))
+	t.Text("", auditLegend)
+	t.Text("", levelKey(levels))
 	t.auditBroken(r)
-	t.hints(r.Hints())
+	rules := t.Section(judge.HintsTitle, judge.HintsMean)
+	for _, h := range r.Hints() {
+		rules.Text("  "+h.Label()+" ", h.String())
+	}
 	t.auditOpen(r)
 	t.auditInherent(r)
 	t.auditSkipped(r)
 	t.auditErrors(r)
-	t.out.WriteByte('\n')
+	t.WriteByte('\n')
 	if row := r.Row("quiet"); row != nil && row.Waiting.Longest > 0 {
 		w := row.Waiting
-		t.text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s It is told, and not judged.",
+		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s It is told, and not judged.",
 			span(w.Longest.Round(time.Millisecond)), plural(w.Overtaken, "time"), w.CommandsPerSecond, span(w.Asleep.Round(time.Millisecond)), toldLate(r)))
 	}
-	t.text("", auditLine(r)+".")
-	return t.flush(w)
+	t.Text("", auditLine(r)+".")
+	return t.Flush(w)
 }
 
+// cardWriter writes the parts of a report card.
+type cardWriter struct{ *Writer }
+
 // auditCard writes the table, or auditParagraphs if the terminal is too narrow for it.
-func (t *terminal) auditCard(r *audit.Result) error {
+func (t cardWriter) auditCard(r *audit.Result) error {
 	levels := auditLevels(r)
 	g := grid{header: append(append([]string{"Situation"}, levels...), "Tried"), right: []int{len(levels) + 1}}
-	room := t.width - gap - len("Tried") - gap
+	room := t.Width - gap - len("Tried") - gap
 	for _, l := range levels {
 		room -= max(len(l), utf8.RuneCountInString(auditMark[audit.Inherent])) + gap
 	}
@@ -74,12 +81,12 @@ func (t *terminal) auditCard(r *audit.Result) error {
 		}
 		g.rows = append(g.rows, append(cells, auditTried(row)))
 	}
-	return g.write(&t.out, t.width)
+	return g.write(t, t.Width)
 }
 
 // auditParagraphs writes the card for a narrow terminal: under each situation its outcomes, each
 // with its level.
-func (t *terminal) auditParagraphs(r *audit.Result, levels []string) error {
+func (t cardWriter) auditParagraphs(r *audit.Result, levels []string) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		var cells []string
@@ -89,46 +96,46 @@ func (t *terminal) auditParagraphs(r *audit.Result, levels []string) error {
 			}
 		}
 		if len(cells) > 0 {
-			t.text("", row.Name)
-			t.text("    ", strings.Join(cells, ", "))
+			t.Text("", row.Name)
+			t.Text("    ", strings.Join(cells, ", "))
 		}
 	}
 	return nil
 }
 
-func (t *terminal) auditCell(o audit.Outcome) string {
+func (t cardWriter) auditCell(o audit.Outcome) string {
 	code := map[audit.Outcome]string{audit.Broken: "1;31", audit.Safe: "32", audit.Inconclusive: "1;33", audit.NotApplicable: "2", audit.Inherent: "33"}[o]
-	return t.colors.with(code, auditMark[o])
+	return t.Colors.With(code, auditMark[o])
 }
 
 // auditBroken writes the broken properties: where, why, and the command that replays it.
-func (t *terminal) auditBroken(r *audit.Result) {
+func (t cardWriter) auditBroken(r *audit.Result) {
 	for _, weak := range weaknesses(r) {
 		row, f := weak.rows[0], weak.findings[0]
-		t.title(fmt.Sprintf("%s %s is broken in %s", weak.level, words(weak.property), plural(len(weak.rows), "situation")))
-		t.text("  ", fmt.Sprintf("%s: %s", row.Name, row.Says))
+		t.Title(fmt.Sprintf("%s %s is broken in %s", weak.level, checker.TitleOf(weak.property), plural(len(weak.rows), "situation")))
+		t.Text("  ", fmt.Sprintf("%s: %s", row.Name, row.Says))
 		if row.Breaks == "" {
-			t.text("  ", "No assumption of a correct lock is broken there.")
+			t.Text("  ", "No assumption of a correct lock is broken there.")
 		} else {
-			t.text("  ", "Broken assumption: "+row.Breaks)
+			t.Text("  ", "Broken assumption: "+row.Breaks)
 		}
-		t.text("  ", f.Why+" ("+foundWhen(r, f)+").")
+		t.Text("  ", f.Why+" ("+foundWhen(r, f)+").")
 		for _, step := range shortened(f.Reason) {
-			t.text("    "+step.number, step.text)
+			t.Text("    "+step.number, step.text)
 		}
 		if rules := likelyCauses(r, weak.level); rules != "" {
-			t.text("  ", rules)
+			t.Text("  ", rules)
 		}
-		fmt.Fprintf(&t.out, "  Replay: %s\n", printable(f.Command)) // one line, to be copied
+		fmt.Fprintf(t, "  Replay: %s\n", printable(f.Command)) // one line, to be copied
 		if also := weak.also(); also != "" {
-			t.text("  ", "Also: "+also+".")
+			t.Text("  ", "Also: "+also+".")
 		}
 	}
 }
 
 // auditOpen writes the inconclusive cells, and how to decide them.
-func (t *terminal) auditOpen(r *audit.Result) {
-	first, untried := true, 0
+func (t cardWriter) auditOpen(r *audit.Result) {
+	open, untried := t.Section("Inconclusive"), 0
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		for _, c := range row.Cells {
@@ -139,25 +146,18 @@ func (t *terminal) auditOpen(r *audit.Result) {
 				untried++
 				break
 			}
-			if first {
-				t.title("Inconclusive")
-				first = false
-			}
 			f := c.Worst()
-			t.text("  ", fmt.Sprintf("%s, %s %s: %s. To decide it: %s.", row.Name, c.Level, words(f.Property), strings.TrimRight(f.Why, "."), f.Help))
+			open.Text("  ", fmt.Sprintf("%s, %s %s: %s. To decide it: %s.", row.Name, c.Level, checker.TitleOf(f.Property), strings.TrimRight(f.Why, "."), f.Help))
 		}
 	}
 	if untried > 0 {
-		if first {
-			t.title("Inconclusive")
-		}
-		t.text("  ", fmt.Sprintf("Interrupted before %s was tried: %s audit --resume goes on.", plural(untried, "more situation"), judge.Program))
+		open.Text("  ", fmt.Sprintf("Interrupted before %s was tried: %s audit --resume goes on.", plural(untried, "more situation"), judge.Program))
 	}
 }
 
 // auditInherent writes the situations in which a broken assumption breaks the lock.
-func (t *terminal) auditInherent(r *audit.Result) {
-	first := true
+func (t cardWriter) auditInherent(r *audit.Result) {
+	inherent := t.Section("Inherent: what breaks with an assumption")
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		var levels []string
@@ -169,10 +169,6 @@ func (t *terminal) auditInherent(r *audit.Result) {
 		if len(levels) == 0 {
 			continue
 		}
-		if first {
-			t.title("Inherent: what breaks with an assumption")
-			first = false
-		}
 		text := fmt.Sprintf("%s (%s)", row.Name, strings.Join(levels, ", "))
 		if row.Without != "" {
 			text += ", without " + row.Without
@@ -181,34 +177,28 @@ func (t *terminal) auditInherent(r *audit.Result) {
 		if row.Help != "" {
 			text += " " + row.Help
 		}
-		t.text("  ", text)
+		inherent.Text("  ", text)
 	}
 }
 
 // auditSkipped writes the situations that are not applicable, with the reasons.
-func (t *terminal) auditSkipped(r *audit.Result) {
-	first := true
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Skipped == "" {
-			continue
+func (t cardWriter) auditSkipped(r *audit.Result) {
+	skipped := t.Section("Not applicable")
+	for _, row := range r.Rows {
+		if row.Skipped != "" {
+			skipped.Text("  ", row.Name+": "+row.Skipped+".")
 		}
-		if first {
-			t.title("Not applicable")
-			first = false
-		}
-		t.text("  ", row.Name+": "+row.Skipped+".")
 	}
 }
 
 // auditErrors writes the errors that ended schedules.
-func (t *terminal) auditErrors(r *audit.Result) {
+func (t cardWriter) auditErrors(r *audit.Result) {
 	if r.Errors > 0 {
-		t.title("Errors of Lockpick, of which no verdict speaks")
+		t.Title("Errors of Lockpick, of which no verdict speaks")
 	}
-	for i := range r.Rows {
-		for _, e := range r.Rows[i].Errors {
-			t.text("  ", r.Rows[i].Name+": "+e+".")
+	for _, row := range r.Rows {
+		for _, e := range row.Errors {
+			t.Text("  ", row.Name+": "+e+".")
 		}
 	}
 }
@@ -236,27 +226,27 @@ func auditLine(r *audit.Result) string {
 
 // AuditChanges writes the differences from a baseline.
 func AuditChanges(w io.Writer, changes []audit.Change, baseline string, opt TerminalOptions) error {
-	t := newTerminal(opt)
+	t := NewWriter(opt)
 	if len(changes) == 0 {
-		fmt.Fprintf(&t.out, "Nothing changed since the baseline %s.\n", baseline)
-		return t.flush(w)
+		fmt.Fprintf(t, "Nothing changed since the baseline %s.\n", baseline)
+		return t.Flush(w)
 	}
-	t.title("Changed since the baseline " + baseline)
+	t.Title("Changed since the baseline " + baseline)
 	g := grid{header: []string{"Situation", "Level", "Property", "Before", "Now"}, wide: 2}
 	for _, c := range changes {
 		now := string(c.Now)
 		switch {
 		case c.Worse:
-			now = t.colors.bold("newly broken")
+			now = t.Colors.Bold("newly broken")
 		case c.Now == audit.Inconclusive:
 			now = "newly inconclusive"
 		}
-		g.rows = append(g.rows, []string{c.Situation, c.Level, words(c.Property), string(c.Before), now})
+		g.rows = append(g.rows, []string{c.Situation, c.Level, checker.TitleOf(c.Property), string(c.Before), now})
 	}
-	if err := g.write(&t.out, t.width); err != nil {
+	if err := g.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: %w", err)
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // toldLate says how late holders were told of the loss of their leases in any situation; "" if none was told late.

@@ -61,19 +61,19 @@ func (t *terminal) causes(r *judge.Result, first *checker.Violation) {
 		return
 	}
 	if len(r.Causes) == 0 { // an older result
-		t.text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", count(all)))
+		t.Text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", count(all)))
 		return
 	}
-	t.title(fmt.Sprintf("Causes of the %s violations", count(all)))
+	t.Title(fmt.Sprintf("Causes of the %s violations", count(all)))
 	width := len(count(all)) + 1
 	for _, c := range r.Causes {
 		text := causeTitle(c) + ": " + causeLevels(c) + "."
 		if c.Without != "" {
 			text += " Inherent without " + c.Without + "."
 		}
-		t.text(fmt.Sprintf("  %*s  ", width, "×"+count(c.Count)), text)
+		t.Text(fmt.Sprintf("  %*s  ", width, "×"+count(c.Count)), text)
 		if x := c.Example; x != nil && (first == nil || x.Summary != first.Summary || x.At != first.At) {
-			t.text(strings.Repeat(" ", width+4), "For example "+x.Summary+".")
+			t.Text(strings.Repeat(" ", width+4), "For example "+x.Summary+".")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockpick/campaign/judge"
+	"lockpick/checker"
 	"lockpick/claims"
 )
 
@@ -49,7 +50,7 @@ func junitCases(r *claims.Result, c *claims.ClaimResult, k *claims.CaseResult) [
 	}
 	var all []junitCase
 	add := func(f *claims.Finding, of string) {
-		x := junitCase{Name: name(of, f.Level+" "+words(f.Property)), Class: class, Time: fmt.Sprintf("%.3f", f.FoundAfter.Seconds())}
+		x := junitCase{Name: name(of, f.Level+" "+checker.TitleOf(f.Property)), Class: class, Time: fmt.Sprintf("%.3f", f.FoundAfter.Seconds())}
 		says := &junitMessage{
 			Message: fmt.Sprintf("expected %s, found %s: %s", f.Expected, f.Found, f.Why),
 			Text:    strings.Join(append([]string{f.Summary}, f.Reason...), "\n"),

@@ -107,7 +107,7 @@ func caseMarkdown(b *bytes.Buffer, k *claims.Case) {
 	}
 	fmt.Fprintf(b, "%s Lock `%s`, %s, persistence %s.\n", strings.TrimSpace(k.Shows), k.Scenario.Lock, plural(k.Scenario.Masters, "master"), k.Scenario.Persistence)
 	for _, e := range k.Expect {
-		fmt.Fprintf(b, "  - %s %s: **%s**%s\n", e.Level(), words(e.Property), e.Verdict, reasonMarkdown(&e))
+		fmt.Fprintf(b, "  - %s %s: **%s**%s\n", e.Level(), checker.TitleOf(e.Property), e.Verdict, reasonMarkdown(&e))
 	}
 	if len(k.Measure) > 0 {
 		fmt.Fprintf(b, "  - measured: %s\n", strings.Join(k.Measure, ", "))
@@ -138,11 +138,4 @@ func reasonMarkdown(e *claims.Expect) string {
 		return ""
 	}
 	return ", " + strings.Join(parts, ", ")
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

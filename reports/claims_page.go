@@ -6,29 +6,23 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/claims"
 )
 
 // claimsTemplate renders a matrix: a row for each claim, a column for each level. Each cell has a
 // mark for each finding, which links to the report of the run that shows it.
-var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.FuncMap{
-	"words": words, "level": levelMark, "truth": truthMark, "sign": verdictSign, "plural": plural, "join": strings.Join, "span": span, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
-	"letter": letter, "outcomes": func(r *claims.Result, o string) int { return r.Count()[claims.Outcome(o)] },
-	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-}).ParseFS(pageFiles, "page/claims.html", headFile))
+var resultsPage = NewPage(Page{Files: pageFiles, Name: "claims", Styles: []string{"claims"}, Scripts: []string{"back", "claims"}, Funcs: template.FuncMap{
+	"truth": truthMark, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
+	"outcomes": func(r *claims.Result, o string) int { return r.Count()[claims.Outcome(o)] }, "letter": letter,
+}})
 
 // claimsPage is the data of the template.
 type claimsPage struct {
-	Style  template.CSS
-	Script template.JS
-	Policy string
+	Frame
 
 	Title   string
 	Tone    string // colour of the header: holds, violated, unknown
@@ -89,14 +83,7 @@ type claimLine struct {
 // reports of the runs, relative to dir, the folder that the page is written into. others are the
 // latest results on other drivers; the page shows their findings beside those of r.
 func ClaimsPage(w io.Writer, dir string, verified []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
-	style, script, err := assetsOf([]string{"page", "claims"}, []string{"back", "claims"})
-	if err != nil {
-		return err
-	}
-	p := &claimsPage{
-		Style: template.CSS(style), Script: template.JS(script), Policy: policy(style, script), Levels: levelNames(),
-		Results: []*claims.Result{r},
-	}
+	p := &claimsPage{Levels: levelNames(), Results: []*claims.Result{r}}
 	for _, driver := range slices.Sorted(maps.Keys(others)) {
 		p.Results = append(p.Results, others[driver])
 	}
@@ -115,10 +102,7 @@ func ClaimsPage(w io.Writer, dir string, verified []claims.Claim, r *claims.Resu
 		}
 		p.Groups[i].Rows = append(p.Groups[i].Rows, row)
 	}
-	if err := claimsTemplate.Execute(w, p); err != nil {
-		return fmt.Errorf("reports: write the page of claims: %w", err)
-	}
-	return nil
+	return resultsPage.Write(w, p)
 }
 
 func (p *claimsPage) headline(r *claims.Result) {
@@ -154,13 +138,13 @@ func (p *claimsPage) row(c claims.Claim, dir string) (claimRow, bool) {
 		}
 		found := &r.Claims[i]
 		worst = min(worst, slices.Index(claims.Outcomes, found.Outcome))
-		outcomes = append(outcomes, slug(string(found.Outcome)))
+		outcomes = append(outcomes, slug(found.Outcome))
 		row.add(r, found, dir)
 	}
 	if worst == len(claims.Outcomes) {
 		return row, false
 	}
-	row.Outcome, row.Outcomes = slug(string(claims.Outcomes[worst])), strings.Join(outcomes, " ")
+	row.Outcome, row.Outcomes = slug(claims.Outcomes[worst]), strings.Join(outcomes, " ")
 	row.Search = strings.ToLower(strings.Join([]string{c.ID, c.Slug, c.Claim, strings.Join(c.Sources, " "), c.Explain, c.Group}, " "))
 	return row, true
 }
@@ -185,7 +169,7 @@ func (row *claimRow) add(r *claims.Result, found *claims.ClaimResult, dir string
 			}
 			row.Cells[c].Marks = append(row.Cells[c].Marks, claimMark{
 				Driver: r.Driver, Letter: letter(r.Driver), Found: f.Found, Wrong: f.Outcome != claims.Expected, Href: href,
-				Says: fmt.Sprintf("%s on %s: %s %s, expected %s (%s)", cmp.Or(k.Name, found.Claim), r.Driver, words(f.Property), f.Found, f.Expected, howFound(&f)),
+				Says: fmt.Sprintf("%s on %s: %s %s, expected %s (%s)", cmp.Or(k.Name, found.Claim), r.Driver, checker.TitleOf(f.Property), f.Found, f.Expected, howFound(&f)),
 			})
 		}
 		if k.Twin != nil {
@@ -197,21 +181,6 @@ func (row *claimRow) add(r *claims.Result, found *claims.ClaimResult, dir string
 			*lines = append(*lines, claimLine{Driver: r.Driver, Figure: &k.Figures[j]})
 		}
 	}
-}
-
-// hrefOf returns the link from the page to a run's report.
-func hrefOf(dir, folder, run string) string {
-	if run == "" {
-		return ""
-	}
-	target := filepath.Join(folder, run, judge.ReportFile)
-	from, err1 := filepath.Abs(dir)
-	to, err2 := filepath.Abs(target)
-	rel, err3 := filepath.Rel(from, to)
-	if err1 != nil || err2 != nil || err3 != nil {
-		return filepath.ToSlash(target)
-	}
-	return filepath.ToSlash(rel)
 }
 
 // levelNames lists each level once, in the order of the properties.
@@ -227,5 +196,3 @@ func levelNames() []string {
 
 // letter abbreviates a driver in the matrix.
 func letter(driver string) string { return strings.ToUpper(driver[:1]) }
-
-func slug(s string) string { return strings.ReplaceAll(s, " ", "-") }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -21,12 +20,12 @@ import (
 // Claims writes the results of a verification: a row for each property of each case, the figures,
 // the skipped cases, and in full the findings that are unexpected or undecided.
 func Claims(w io.Writer, r *claims.Result, opt TerminalOptions) error {
-	t := newTerminal(opt)
+	t := tableWriter{NewWriter(opt)}
 	g := grid{header: []string{"Claim", "What is claimed, and the case", "Level", "Expected", "Found", "How"}, wide: 1}
 	for i := range r.Claims {
 		g.rows = append(g.rows, t.claimRows(&r.Claims[i])...)
 	}
-	if err := g.write(&t.out, t.width); err != nil {
+	if err := g.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: %w", err)
 	}
 	if err := t.figures(r); err != nil {
@@ -35,13 +34,15 @@ func Claims(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	t.skipped(r)
 	t.deviations(r)
 	t.bounds(r)
-	fmt.Fprintf(&t.out, "\n%s\n", t.claimsLine(r))
-	_, err := w.Write(t.out.Bytes())
-	return err
+	fmt.Fprintf(t, "\n%s\n", t.claimsLine(r))
+	return t.Flush(w)
 }
 
+// tableWriter writes the parts of the tables of claims.
+type tableWriter struct{ *Writer }
+
 // claimRows returns the rows of one claim. The first row has its sentence.
-func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
+func (t tableWriter) claimRows(c *claims.ClaimResult) [][]string {
 	var rows [][]string
 	add := func(what, level, expected, found, how string) {
 		id := ""
@@ -59,7 +60,7 @@ func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 			}
 		}
 		if k.Skipped != "" {
-			add(what, "", "", t.colors.faint("not here"), "")
+			add(what, "", "", t.Colors.Faint("not here"), "")
 			continue
 		}
 		for _, f := range k.Findings {
@@ -79,10 +80,10 @@ func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 }
 
 // found renders the verdict of a finding, with a ✗ if it is unexpected.
-func (t *terminal) found(f *claims.Finding) string {
-	s := t.colors.verdict(f.Found, verdictWord(f.Found))
+func (t tableWriter) found(f *claims.Finding) string {
+	s := t.Colors.Verdict(f.Found, verdictWord(f.Found))
 	if f.Outcome == claims.Unexpected {
-		s += t.colors.bold(" ✗")
+		s += t.Colors.Bold(" ✗")
 	}
 	return s
 }
@@ -123,7 +124,7 @@ func figureValue(f claims.Metric) string {
 }
 
 // figures writes the measured figures, and then their meanings.
-func (t *terminal) figures(r *claims.Result) error {
+func (t tableWriter) figures(r *claims.Result) error {
 	var meanings []string
 	g := grid{header: []string{"Claim", "Case", "Figure", "Median", "95 % interval"}, wide: 1, right: []int{3}}
 	for _, c := range r.Claims {
@@ -146,18 +147,18 @@ func (t *terminal) figures(r *claims.Result) error {
 	if len(g.rows) == 0 {
 		return nil
 	}
-	t.title("Figures")
-	if err := g.write(&t.out, t.width); err != nil {
+	t.Title("Figures")
+	if err := g.write(t, t.Width); err != nil {
 		return err
 	}
 	for _, says := range meanings {
-		t.text("  ", says)
+		t.Text("  ", says)
 	}
 	return nil
 }
 
 // bounds explains the bounds of the properties that hold, and how many of them may be too low.
-func (t *terminal) bounds(r *claims.Result) {
+func (t tableWriter) bounds(r *claims.Result) {
 	n := 0
 	for _, c := range r.Claims {
 		for _, k := range c.Cases {
@@ -179,8 +180,8 @@ func (t *terminal) bounds(r *claims.Result) {
 	if wrong := int(math.Round(float64(n) * (1 - search.Confidence))); wrong > 0 {
 		says += fmt.Sprintf(": of %s about %s may be too low", plural(n, "bound"), count(wrong))
 	}
-	t.out.WriteByte('\n')
-	t.text("", says+".")
+	t.WriteByte('\n')
+	t.Text("", says+".")
 }
 
 // digits formats a number with three significant digits; one above 100 as an integer.
@@ -195,18 +196,13 @@ func digits(x float64) string {
 }
 
 // skipped lists the cases that cannot run on this driver, with the reasons.
-func (t *terminal) skipped(r *claims.Result) {
-	first := true
+func (t tableWriter) skipped(r *claims.Result) {
+	skipped := t.Section("Not on the driver " + r.Driver)
 	for _, c := range r.Claims {
 		for _, k := range c.Cases {
-			if k.Skipped == "" {
-				continue
+			if k.Skipped != "" {
+				skipped.Text("  ", fmt.Sprintf("%s: %s", caseName(&c, &k), k.Skipped))
 			}
-			if first {
-				t.title("Not on the driver " + r.Driver)
-				first = false
-			}
-			t.text("  ", fmt.Sprintf("%s: %s", caseName(&c, &k), k.Skipped))
 		}
 	}
 }
@@ -219,12 +215,12 @@ func caseName(c *claims.ClaimResult, k *claims.CaseResult) string {
 }
 
 // deviations writes the claims that are unexpected or undecided.
-func (t *terminal) deviations(r *claims.Result) {
+func (t tableWriter) deviations(r *claims.Result) {
 	for _, c := range r.Claims {
 		if c.Outcome != claims.Unexpected && c.Outcome != claims.Undecided {
 			continue
 		}
-		t.title(fmt.Sprintf("Claim %s is %s", c.ID, c.Outcome))
+		t.Title(fmt.Sprintf("Claim %s is %s", c.ID, c.Outcome))
 		for _, k := range c.Cases {
 			for _, f := range k.Findings {
 				t.deviation(r, caseName(&c, &k), &f)
@@ -238,31 +234,31 @@ func (t *terminal) deviations(r *claims.Result) {
 	}
 }
 
-func (t *terminal) deviation(r *claims.Result, name string, f *claims.Finding) {
+func (t tableWriter) deviation(r *claims.Result, name string, f *claims.Finding) {
 	if f.Outcome == claims.Expected {
 		return
 	}
-	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, verdictWord(f.Found), f.Why))
+	t.Text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, checker.TitleOf(f.Property), f.Expected, verdictWord(f.Found), f.Why))
 	if f.Summary != "" {
-		t.text("    ", f.Summary)
+		t.Text("    ", f.Summary)
 	}
 	for i, step := range f.Reason {
-		t.text("    ", fmt.Sprintf("%d. %s", i+1, step))
+		t.Text("    ", fmt.Sprintf("%d. %s", i+1, step))
 	}
 	if f.Run != "" {
-		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, judge.ReportFile)) // one line, to be copied
+		fmt.Fprintf(t, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, judge.ReportFile)) // one line, to be copied
 	}
 }
 
 // claimsLine sums up the verification on one line.
-func (t *terminal) claimsLine(r *claims.Result) string {
+func (t tableWriter) claimsLine(r *claims.Result) string {
 	n := r.Count()
 	var parts []string
 	for _, o := range []claims.Outcome{claims.Expected, claims.Unexpected, claims.Undecided, claims.Reported, claims.NotHere} {
 		if n[o] > 0 {
 			part := fmt.Sprintf("%d %s", n[o], o)
 			if o == claims.Unexpected || o == claims.Undecided {
-				part = t.colors.bold(part)
+				part = t.Colors.Bold(part)
 			}
 			parts = append(parts, part)
 		}
@@ -277,7 +273,7 @@ func (t *terminal) claimsLine(r *claims.Result) string {
 // PlantedBugs writes the detection table of planted bugs: for each bug the level that caught it, after
 // how many schedules, and whether its twin, the same lock without the bug, was acquitted.
 func PlantedBugs(w io.Writer, r *claims.Result, opt TerminalOptions) error {
-	t := newTerminal(opt)
+	t := tableWriter{NewWriter(opt)}
 	g := grid{header: []string{"Bug", "What is wrong", "Lock", "Level", "Caught", "Twin"}, wide: 1}
 	caught := 0
 	for _, c := range r.Claims {
@@ -302,45 +298,42 @@ func PlantedBugs(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 						twin = fmt.Sprintf("acquitted, %s", plural(x.Proven, "schedule"))
 					}
 				}
-				mark := t.colors.verdict(checker.Holds, "yes, ") + howFound(&f)
+				mark := t.Colors.Verdict(checker.Holds, "yes, ") + howFound(&f)
 				if f.Outcome != claims.Expected {
-					mark = t.colors.verdict(checker.Violated, "no, ") + verdictWord(f.Found)
+					mark = t.Colors.Verdict(checker.Violated, "no, ") + verdictWord(f.Found)
 				}
 				g.rows = append(g.rows, []string{id, what, k.Lock, f.Level, mark, twin})
 				id, what = "", ""
 			}
 		}
 	}
-	if err := g.write(&t.out, t.width); err != nil {
+	if err := g.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: %w", err)
 	}
 	t.skipped(r)
 	t.deviations(r)
-	fmt.Fprintf(&t.out, "\n%d of %s caught, and the same lock without the bug acquitted, in %s.\n", caught, plural(len(r.Claims), "planted bug"), span(r.Took.Round(time.Millisecond)))
-	_, err := w.Write(t.out.Bytes())
-	return err
+	fmt.Fprintf(t, "\n%d of %s caught, and the same lock without the bug acquitted, in %s.\n", caught, plural(len(r.Claims), "planted bug"), span(r.Took.Round(time.Millisecond)))
+	return t.Flush(w)
 }
 
 // Changes writes the differences from a baseline.
 func Changes(w io.Writer, changes []claims.Change, baseline string, opt TerminalOptions) error {
-	t := newTerminal(opt)
+	t := tableWriter{NewWriter(opt)}
 	if len(changes) == 0 {
-		fmt.Fprintf(&t.out, "Nothing changed since the baseline %s.\n", baseline)
-		_, err := w.Write(t.out.Bytes())
-		return err
+		fmt.Fprintf(t, "Nothing changed since the baseline %s.\n", baseline)
+		return t.Flush(w)
 	}
-	t.title("Changed since the baseline " + baseline)
+	t.Title("Changed since the baseline " + baseline)
 	g := grid{header: []string{"Claim", "What", "Before", "Now"}, wide: 1}
 	for _, c := range changes {
 		now := c.Now
 		if c.Verdict {
-			now = t.colors.bold(now + " ✗")
+			now = t.Colors.Bold(now + " ✗")
 		}
 		g.rows = append(g.rows, []string{c.Claim, c.What, c.Before, now})
 	}
-	if err := g.write(&t.out, t.width); err != nil {
+	if err := g.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: %w", err)
 	}
-	_, err := io.Copy(w, bytes.NewReader(t.out.Bytes()))
-	return err
+	return t.Flush(w)
 }

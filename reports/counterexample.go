@@ -33,43 +33,43 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 	default:
 		s, v = c.Found.Scenario, c.Found.Violation
 	}
-	t.title("Counterexample")
+	t.Title("Counterexample")
 	if err := t.tell(v); err != nil {
 		return err
 	}
-	t.title("Schedule")
-	t.text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
+	t.Title("Schedule")
+	t.Text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
 		plural(s.Clients, "client"), plural(s.Keys, "key"), s.Persistence, span(s.TTL), s.Hold, s.Seed))
 	for i, step := range s.Schedule {
-		t.text(fmt.Sprintf("  step %d: ", i+1), step.String())
+		t.Text(fmt.Sprintf("  step %d: ", i+1), step.String())
 	}
 	if len(s.Schedule) == 0 {
-		t.text("  ", "faults: "+strings.Join(append(slices.Clone(s.Faults), "nemesis "+s.NemesisName()), ", "))
+		t.Text("  ", "faults: "+strings.Join(append(slices.Clone(s.Faults), "nemesis "+s.NemesisName()), ", "))
 	}
 	if c.Shrunk != nil {
-		t.title("How it was shrunk")
+		t.Title("How it was shrunk")
 		for _, line := range shrunk(c.Shrunk) {
-			t.text("  ", line)
+			t.Text("  ", line)
 		}
 	}
 	if c.Run != nil {
 		t.where(c.Run)
-		fmt.Fprintf(&t.out, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
+		fmt.Fprintf(t, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // tell writes a violation as a story and as a diagram.
 func (t *terminal) tell(v checker.Violation) error {
-	opt := StoryOptions{Width: t.width}
-	if err := Story(&t.out, &v, opt); err != nil {
+	opt := StoryOptions{Width: t.Width}
+	if err := Story(t, &v, opt); err != nil {
 		return err
 	}
 	if len(v.Events) == 0 {
 		return nil
 	}
-	t.out.WriteByte('\n')
-	return SpaceTime(&t.out, &v, opt)
+	t.WriteByte('\n')
+	return SpaceTime(t, &v, opt)
 }
 
 // shrunk describes the reductions, the rate of violations, and whether each fault is necessary.

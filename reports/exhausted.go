@@ -16,22 +16,22 @@ import (
 // nil: it was not stored.
 func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: words(x.Judged.Name), Why: x.Why})
-	t.title("Bounds")
+	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: checker.TitleOf(x.Judged.Name), Why: x.Why})
+	t.Title("Bounds")
 	for _, line := range x.Bounds.Describe() {
-		t.text("  ", line)
+		t.Text("  ", line)
 	}
-	t.title("Counts")
-	t.text("", fmt.Sprintf("%s visited; %s, of %s in all; %s", plural(x.States, "state"), plural(x.Runs, "simulation"),
+	t.Title("Counts")
+	t.Text("", fmt.Sprintf("%s visited; %s, of %s in all; %s", plural(x.States, "state"), plural(x.Runs, "simulation"),
 		plural(int(x.Steps), "event"), span(x.Elapsed.Round(10*time.Millisecond))))
 	if x.Violation != nil {
-		t.title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
-		t.out.WriteString(prose(x.Violation, t.width) + "\n" + diagram(x.Violation, t.width))
+		t.Title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
+		t.WriteString(prose(x.Violation, t.Width) + "\n" + diagram(x.Violation, t.Width))
 	}
 	if kept != nil {
 		t.where(kept)
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // ExhaustedJSON writes the result as one JSON object. Its fields are a contract.

@@ -21,36 +21,36 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
 	for _, l := range x.Properties {
 		if l.Verdict == head.Verdict {
-			head.Level, head.Property, head.Why = l.Level, words(l.Name), l.Why
+			head.Level, head.Property, head.Why = l.Level, checker.TitleOf(l.Name), l.Why
 			break
 		}
 	}
 	t.headline(head)
-	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
+	t.WriteByte('\n')
+	t.Text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
 		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), plural(x.Schedules, "schedule"),
 		span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
 	for _, m := range x.Missing {
-		t.text("Note: ", m+".")
+		t.Text("Note: ", m+".")
 	}
 	if x.Interrupted {
-		t.text("Note: ", "it was interrupted: this is what had been tried by then.")
+		t.Text("Note: ", "it was interrupted: this is what had been tried by then.")
 	}
-	t.title("Verdicts")
+	t.Title("Verdicts")
 	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
 	for _, l := range x.Properties {
-		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.colors.verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
+		verdicts.rows = append(verdicts.rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
 	}
-	if err := verdicts.write(&t.out, t.width); err != nil {
+	if err := verdicts.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: lay out the exploration: %w", err)
 	}
 	for i, caveat := range x.Caveats() {
 		if i == 0 {
-			t.out.WriteByte('\n')
+			t.WriteByte('\n')
 		}
-		t.text("", caveat)
+		t.Text("", caveat)
 	}
-	t.title("Counts")
+	t.Title("Counts")
 	var said []string
 	for _, f := range countsIn(x.Counts) {
 		said = append(said, f.Name+" "+f.Value)
@@ -61,21 +61,21 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), count(n)))
 		}
 	}
-	t.text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
+	t.Text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
 	if err := t.coverage(x); err != nil {
 		return fmt.Errorf("reports: lay out the exploration: %w", err)
 	}
 	if len(x.Found) > 0 {
-		t.title("Violations")
+		t.Title("Violations")
 		g := grid{header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, wide: 3, right: []int{0, 1, 2}}
 		for _, f := range x.Found {
 			g.rows = append(g.rows, []string{count(f.Number), fmt.Sprint(f.Seed), count(f.Count), f.Reason})
 		}
-		if err := g.write(&t.out, t.width); err != nil {
+		if err := g.write(t, t.Width); err != nil {
 			return fmt.Errorf("reports: lay out the exploration: %w", err)
 		}
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // chosen says how to repeat the schedules.
@@ -91,26 +91,13 @@ func elapsed(x *search.ExploreResult) string {
 	return " in " + span(x.Elapsed.Round(10*time.Millisecond))
 }
 
-// verdictWord returns the word for a verdict in reports: "inconclusive" for an invalid one.
-func verdictWord(v checker.Verdict) string {
-	if v == checker.Invalid {
-		return "inconclusive"
-	}
-	return string(v)
-}
-
-// verdictSign returns a sign for a verdict, so that readers need not tell colours apart.
-func verdictSign(v checker.Verdict) string {
-	return map[checker.Verdict]string{checker.Violated: "✕", checker.Holds: "✓", checker.Unknown: "?", checker.Invalid: "–"}[v]
-}
-
 // plainer renames the kinds of schedules that need other words outside a scenario.
 var plainer = map[string]string{"schedule": "explicit", "none": "without faults"}
 
 // coverage writes the table of faults: how many of each kind, and in which step of the protocol
 // they struck the clients.
 func (t *terminal) coverage(x *search.ExploreResult) error {
-	t.title("Faults, and what the clients did that they struck")
+	t.Title("Faults, and what the clients did that they struck")
 	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
 		b := x.Kinds[kind]
@@ -121,10 +108,10 @@ func (t *terminal) coverage(x *search.ExploreResult) error {
 		g.rows = append(g.rows, row)
 	}
 	if len(g.rows) == 0 {
-		t.text("", "No fault was drawn.")
+		t.Text("", "No fault was drawn.")
 		return nil
 	}
-	return g.write(&t.out, t.width)
+	return g.write(t, t.Width)
 }
 
 // ExploredJSON writes the result of an exploration as one JSON object. Its fields are a contract.

@@ -54,7 +54,7 @@ func drawCard(x *Export) []byte {
 	if headlineOf(x.History, x.Result).Inherent {
 		tone = "#8a5a00"
 	}
-	title := v.Level + " " + words(v.Property)
+	title := v.Level + " " + checker.TitleOf(v.Property)
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", cardWidth, cardHeight, cardWidth, cardHeight)
 	fmt.Fprintf(&out, "<title>%s</title>\n<style>%s</style>\n", svgEscape("VIOLATED "+title+": "+v.Summary), cardStyle)
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="#ffffff"/><rect width="100%%" height="12" fill="%s"/>`+"\n", tone)

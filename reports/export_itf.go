@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"lockpick/checker"
 )
 
 // exportITF writes a violation as a trace in the Informal Trace Format (ADR 015 of Apalache): one
@@ -96,7 +98,7 @@ func exportITF(w io.Writer, x *Export) error {
 			"format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
 			"description":        v.Summary,
 			"source":             x.Result.Run,
-			"status":             "violation of " + v.Level + " " + words(v.Property),
+			"status":             "violation of " + v.Level + " " + checker.TitleOf(v.Property),
 		},
 		[]string{"time", "step", "stored", "leases", "inside"}, states,
 	})

@@ -2,10 +2,11 @@ package reports
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
+
+	"lockpick/checker"
 )
 
 // The measures of the picture, in its own units (pixels at 100 %).
@@ -68,9 +69,9 @@ func exportSVG(w io.Writer, x *Export) error {
 	width := float64(right) + svgText*svgLetter + 16
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" role="img" font-family="system-ui, sans-serif" font-size="12" fill="#1d2430">`+"\n", width, y+32, width, y+32)
-	fmt.Fprintf(&out, "<title>%s</title>\n", svgEscape(v.Level+" "+words(v.Property)+" violated: "+v.Summary))
+	fmt.Fprintf(&out, "<title>%s</title>\n", svgEscape(v.Level+" "+checker.TitleOf(v.Property)+" violated: "+v.Summary))
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n")
-	fmt.Fprintf(&out, `<text x="16" y="22" font-size="14" font-weight="bold">%s</text>`+"\n", svgEscape(v.Level+" "+words(v.Property)+" violated"))
+	fmt.Fprintf(&out, `<text x="16" y="22" font-size="14" font-weight="bold">%s</text>`+"\n", svgEscape(v.Level+" "+checker.TitleOf(v.Property)+" violated"))
 	for _, name := range p.names {
 		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="middle" font-weight="bold">%s</text>`+"\n", p.at[name], svgTop-18, svgEscape(cut(printable(name), 12)))
 		fmt.Fprintf(&out, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#b6bdc9"/>`+"\n", p.at[name], svgTop-10, p.at[name], y)
@@ -208,11 +209,4 @@ func (p *svgPicture) key(out *bytes.Buffer, y int) {
 // used reports whether the picture has bars of a lease.
 func (p *svgPicture) used(fill rune) bool {
 	return bytes.Contains(p.Bytes(), []byte(`fill="`+svgLeases[slices.Index(fills, fill)].fill+`"`))
-}
-
-// svgEscape escapes text for XML and replaces control characters.
-func svgEscape(s string) string {
-	var out bytes.Buffer
-	_ = xml.EscapeText(&out, []byte(printable(s)))
-	return out.String()
 }

@@ -333,7 +333,7 @@ func TestJUnitOfARunFailsWhatIsViolatedAndSkipsWhatNobodyAskedFor(t *testing.T) 
 	}
 	verdicts := map[string]checker.Verdict{}
 	for _, v := range x.Result.Verdicts {
-		verdicts[v.Level+" "+words(v.Name)] = v.Verdict
+		verdicts[v.Level+" "+checker.TitleOf(v.Name)] = v.Verdict
 	}
 	violated := 0
 	for _, c := range suites.Suites[0].Cases {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
 	"html/template"
 	"slices"
@@ -412,4 +413,11 @@ func (f *figure) words() {
 			}
 		}
 	}
+}
+
+// svgEscape escapes text for XML and replaces control characters.
+func svgEscape(s string) string {
+	var out bytes.Buffer
+	_ = xml.EscapeText(&out, []byte(printable(s)))
+	return out.String()
 }

@@ -67,3 +67,26 @@ func printable(s string) string {
 		return r
 	}, s)
 }
+
+// PrintableLines makes text that somebody else wrote safe for a terminal, and keeps its line breaks. All control
+// characters else become U+FFFD or spaces.
+func PrintableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// markdownText escapes the characters that have a meaning in Markdown or HTML.
+func markdownText(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`).Replace(printable(s))
+}
+
+// upperFirst returns a sentence with a capital letter at its beginning.
+func upperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

@@ -3,8 +3,6 @@ package reports
 import (
 	"bytes"
 	"compress/flate"
-	"crypto/sha256"
-	"embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -22,23 +20,17 @@ import (
 	"lockpick/search/reduce"
 )
 
-//go:embed page
-var pageFiles embed.FS
-
 // scripts lists the page's scripts in the order in which they are joined. Each file has one
 // subject. Together they form one function, so that only window.lockpick is global.
 var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "back", "main"}
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"hintsMean": func() string { return hintsMean },
-	"level":     levelMark, "flags": keepFlags, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+var runPage = NewPage(Page{Files: pageFiles, Name: "page", Scripts: scripts, Funcs: template.FuncMap{
+	"hintsMean": func() string { return judge.HintsMean },
+	"flags":     keepFlags, "legend": func() []checker.LevelText { return checker.LevelTexts },
 	"seconds": startedAt,
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
-}).ParseFS(pageFiles, "page/page.html", headFile))
-
-// headFile is the common head of all pages.
-const headFile = "page/head.html"
+}})
 
 // maxFaultRows limits the faults in the page's table; the timeline shows all.
 const maxFaultRows = 1000
@@ -48,11 +40,9 @@ const diagramWidth = 110
 
 // page is the data of the template.
 type page struct {
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS
-	Votes  template.JS // of long runs: the page decodes them when it needs them; otherwise they are in Data
-	Policy string
+	Frame
+	Data  template.JS
+	Votes template.JS // of long runs: the page decodes them when it needs them; otherwise they are in Data
 
 	Result      *judge.Result
 	Head        headline
@@ -86,10 +76,6 @@ type page struct {
 // HTML writes the report as one page that loads nothing, so that it can be mailed, archived and
 // opened as a file. why has the probability of the violation over time; nil: not requested.
 func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResult) error {
-	style, script, err := assets()
-	if err != nil {
-		return err
-	}
 	t := timelineOf(h)
 	violations := listViolations(r)
 	kinds, marks := listMarks(r)
@@ -103,7 +89,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		return fmt.Errorf("reports: pack the timeline: %w", err)
 	}
 	p := &page{
-		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Votes: template.JS(votes), Policy: policy(style, script),
+		Data: template.JS(data), Votes: template.JS(votes),
 		Result: r, Head: headlineOf(h, r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
@@ -132,10 +118,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 	if why != nil && len(why.Points) > 0 {
 		p.Why = curveOf(why, t.end)
 	}
-	if err := pageTemplate.Execute(w, p); err != nil {
-		return fmt.Errorf("reports: write the page: %w", err)
-	}
-	return nil
+	return runPage.Write(w, p)
 }
 
 // flagWord is a flag in a sentence, with the number after it.
@@ -183,38 +166,4 @@ func deflated(data []byte) ([]byte, error) {
 	}
 	b.WriteByte('"')
 	return b.Bytes(), nil
-}
-
-// assets returns the style sheet and the script of a run's page.
-func assets() (style, script string, err error) { return assetsOf([]string{"page"}, scripts) }
-
-// assetsOf joins style sheets into one text and scripts into another.
-func assetsOf(styles, scripts []string) (style, script string, err error) {
-	var css, js bytes.Buffer
-	put := func(to *bytes.Buffer, names []string, ending string) error {
-		for _, name := range names {
-			b, err := pageFiles.ReadFile("page/" + name + ending)
-			if err != nil {
-				return fmt.Errorf("reports: %w", err)
-			}
-			to.Write(b)
-		}
-		return nil
-	}
-	js.WriteString("(function () {\n'use strict';\n")
-	if err := errors.Join(put(&css, styles, ".css"), put(&js, scripts, ".js")); err != nil {
-		return "", "", err
-	}
-	js.WriteString("})();\n")
-	return css.String(), js.String(), nil
-}
-
-// policy returns a content security policy that allows only this style and this script, by their
-// hashes. The page can load nothing, not even an image, except from data: URLs.
-func policy(style, script string) string {
-	hash := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash(style), hash(script))
 }

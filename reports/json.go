@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"lockpick/campaign/judge"
@@ -52,15 +50,4 @@ func JSON(w io.Writer, r *judge.Result) error {
 		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})
 	}
 	return WriteJSON(w, s)
-}
-
-// WriteJSON writes v as one JSON value, indented and without escaping HTML.
-func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("reports: write JSON: %w", err)
-	}
-	return nil
 }

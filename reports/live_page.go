@@ -1,11 +1,8 @@
 package reports
 
 import (
-	"html/template"
 	"io"
 	"net/url"
-	"strings"
-	"time"
 
 	"lockpick/campaign/judge"
 )
@@ -49,57 +46,13 @@ type LiveFault struct {
 	Effective bool    `json:"effective"`
 }
 
-// Rate counts the leases granted, in bins of Seconds seconds each.
-type Rate struct {
-	Seconds int   `json:"seconds"`
-	Bins    []int `json:"bins"`
-}
-
-// Seconds counts events in each second of a run.
-type Seconds []int
-
-// maxSeconds limits the length of Seconds, because a line of a history may have any time.
-const maxSeconds = 7 * 24 * 3600
-
-// Count adds n events at a time, and extends s up to that second, even if n is 0.
-func (s *Seconds) Count(at time.Duration, n int) {
-	second := int(min(at, maxSeconds*time.Second) / time.Second)
-	for len(*s) <= second {
-		*s = append(*s, 0)
-	}
-	(*s)[second] += n
-}
-
-// maxBins limits the bins that a page draws.
-const maxBins = 240
-
-// Bins sums the counts of seconds into at most maxBins bins.
-func Bins(seconds Seconds) Rate {
-	r := Rate{Seconds: max(1, (len(seconds)+maxBins-1)/maxBins), Bins: []int{}}
-	for i, n := range seconds {
-		if i%r.Seconds == 0 {
-			r.Bins = append(r.Bins, 0)
-		}
-		r.Bins[len(r.Bins)-1] += n
-	}
-	return r
-}
-
-var liveTemplate = storeTemplate("live.html")
+var livePage = servedPage(Page{Name: "live", Scripts: []string{"live"}, Connects: true})
 
 // LivePage writes the page that shows a run in progress. The page gets the run's state from
 // /events/ and the run's name, on the same server.
 func LivePage(w io.Writer, name string) error {
-	style, script, err := assetsOf([]string{"page", "store"}, []string{"live"})
-	if err != nil {
-		return err
-	}
-	rules := strings.Replace(policy(style, script), "form-action 'none'", "form-action 'none'; connect-src 'self'", 1)
-	return liveTemplate.Execute(w, struct {
-		Style  template.CSS
-		Script template.JS
-		Policy string
-		Name   string
-		Events string
-	}{template.CSS(style), template.JS(script), rules, name, (&url.URL{Path: "/events/" + name}).String()})
+	return livePage.Write(w, &struct {
+		Frame
+		Name, Events string
+	}{Name: name, Events: (&url.URL{Path: "/events/" + name}).String()})
 }

@@ -14,41 +14,41 @@ import (
 // Risk writes an estimate: the violations to expect in a year, by cause, and the effect of other
 // setups.
 func Risk(w io.Writer, r *risk.Result, opt TerminalOptions) error {
-	t := newTerminal(opt)
+	t := NewWriter(opt)
 	for _, line := range RiskHeadlines(r) {
-		t.text("", line)
+		t.Text("", line)
 	}
-	t.text("", fmt.Sprintf("With 95 %% confidence, for %s. An estimate by simulation, as good as the rates that it was given.", riskSetup(r)))
-	t.title("By cause, a year")
+	t.Text("", fmt.Sprintf("With 95 %% confidence, for %s. An estimate by simulation, as good as the rates that it was given.", riskSetup(r)))
+	t.Title("By cause, a year")
 	g := grid{header: []string{"Cause", "Meets", "L2", riskLevel(r)}, right: []int{1, 2, 3}}
 	for _, c := range riskCauses(r) {
 		g.rows = append(g.rows, []string{c.Name, twoDigits(c.PerYear), c.L2, c.L4})
 	}
-	if err := g.write(&t.out, t.width); err != nil {
+	if err := g.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: lay out the causes: %w", err)
 	}
-	t.out.WriteByte('\n')
-	t.text("", "Meets: how often the fault, a lease and another client who wants the key come together. "+`"<2": none was seen, and with 95 % confidence there are fewer.`)
+	t.WriteByte('\n')
+	t.Text("", "Meets: how often the fault, a lease and another client who wants the key come together. "+`"<2": none was seen, and with 95 % confidence there are fewer.`)
 	for _, line := range riskNotes(r) {
-		t.text("", line)
+		t.Text("", line)
 	}
 	if len(r.WhatIf) > 0 {
-		t.title("What if, a year")
+		t.Title("What if, a year")
 		g := grid{header: []string{"Instead", "L2", riskLevel(r)}, right: []int{1, 2}}
 		for _, a := range r.WhatIf {
 			g.rows = append(g.rows, []string{a.Name, figures(a.Exclusion), figures(a.Effects)})
 		}
-		if err := g.write(&t.out, t.width); err != nil {
+		if err := g.write(t, t.Width); err != nil {
 			return fmt.Errorf("reports: lay out the other setups: %w", err)
 		}
 	}
-	t.title("Not covered")
+	t.Title("Not covered")
 	for _, line := range r.Not {
-		t.text("- ", line)
+		t.Text("- ", line)
 	}
-	t.out.WriteByte('\n')
-	t.text("", riskLine(r))
-	return t.flush(w)
+	t.WriteByte('\n')
+	t.Text("", riskLine(r))
+	return t.Flush(w)
 }
 
 // riskCause is a cause with its rendered numbers.

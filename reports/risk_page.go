@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"html/template"
 	"io"
 	"math"
@@ -9,15 +8,11 @@ import (
 	"lockpick/risk"
 )
 
-var riskTemplate = template.Must(template.New("risk.html").Funcs(template.FuncMap{
-	"figures": figures, "twoDigits": twoDigits,
-}).ParseFS(pageFiles, "page/risk.html", headFile))
+var estimatePage = NewPage(Page{Files: pageFiles, Name: "risk", Styles: []string{"risk"}, Funcs: template.FuncMap{"figures": figures, "twoDigits": twoDigits}})
 
 // riskPage is the data of the template.
 type riskPage struct {
-	Style  template.CSS
-	Policy string
-
+	Frame
 	*risk.Result
 	Headlines []string
 	Setup     string
@@ -57,12 +52,8 @@ const (
 
 // RiskPage writes the page of an estimate. The page loads nothing.
 func RiskPage(w io.Writer, r *risk.Result) error {
-	style, script, err := assetsOf([]string{"page", "risk"}, nil)
-	if err != nil {
-		return err
-	}
 	p := &riskPage{
-		Style: template.CSS(style), Policy: policy(style, script), Result: r, Headlines: RiskHeadlines(r), Setup: riskSetup(r),
+		Result: r, Headlines: RiskHeadlines(r), Setup: riskSetup(r),
 		Effects: riskEffects(r), Notes: riskNotes(r), Line: riskLine(r), Shown: riskCauses(r),
 	}
 	p.tornado()
@@ -77,10 +68,7 @@ func RiskPage(w io.Writer, r *risk.Result) error {
 		}
 		p.Fields = append(p.Fields, field)
 	}
-	if err := riskTemplate.Execute(w, p); err != nil {
-		return fmt.Errorf("reports: write the page of the risk: %w", err)
-	}
-	return nil
+	return estimatePage.Write(w, p)
 }
 
 // tornado lays out the chart: violations of both kinds together, per year, on a logarithmic scale.

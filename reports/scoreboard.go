@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/audit"
+	"lockpick/checker"
 )
 
 // board is a scoreboard prepared for rendering.
@@ -249,7 +250,7 @@ func (l *boardLock) markdown(p func(string, ...any)) {
 	}
 	p("Broken in %d of %s.\n\n", l.Broken, plural(l.Tried, "situation"))
 	for _, f := range l.Found {
-		p("**%s %s**, first in “%s”. %s %s\n\n", f.Level, words(f.Property), markdownText(f.Situation), markdownText(f.Says), markdownText(f.Finding.Why))
+		p("**%s %s**, first in “%s”. %s %s\n\n", f.Level, checker.TitleOf(f.Property), markdownText(f.Situation), markdownText(f.Says), markdownText(f.Finding.Why))
 		for _, step := range f.Steps {
 			p("%s%s\n", step.number, markdownText(step.text))
 		}
@@ -272,7 +273,7 @@ func foundIn(situations int) string {
 // Scoreboard writes a scoreboard for a terminal.
 func Scoreboard(w io.Writer, b *audit.Scoreboard, opt TerminalOptions) error {
 	v := newBoard(b)
-	t := newTerminal(opt)
+	t := NewWriter(opt)
 	g := grid{header: append([]string{"Lock"}, v.Levels...)}
 	for _, l := range v.Locks {
 		row := []string{l.Name}
@@ -285,19 +286,19 @@ func Scoreboard(w io.Writer, b *audit.Scoreboard, opt TerminalOptions) error {
 		}
 		g.rows = append(g.rows, row)
 	}
-	if err := g.write(&t.out, t.width); err != nil {
+	if err := g.write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: lay out the scoreboard: %w", err)
 	}
-	t.text("", "A number: in how many situations the level is broken. "+auditLegend)
-	t.text("", v.Key)
+	t.Text("", "A number: in how many situations the level is broken. "+auditLegend)
+	t.Text("", v.Key)
 	for _, l := range v.Locks {
 		if l.Card == nil {
-			t.text("", fmt.Sprintf("%s was not tried: %s", l.Name, l.Missing))
+			t.Text("", fmt.Sprintf("%s was not tried: %s", l.Name, l.Missing))
 		}
 	}
-	t.out.WriteByte('\n')
-	t.text("", v.Line+".")
-	return t.flush(w)
+	t.WriteByte('\n')
+	t.Text("", v.Line+".")
+	return t.Flush(w)
 }
 
 // repeatCommand returns the command that tries a lock in one situation again.

@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"io"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 
@@ -59,9 +58,7 @@ func (e StoreEntry) Size() string {
 }
 
 type storePage struct {
-	Style  template.CSS
-	Script template.JS
-	Policy string
+	Frame
 	StoreList
 	Asked *StoreChange
 	Trend *Trend
@@ -71,18 +68,20 @@ type storePage struct {
 	Pages [2]string // addresses of the reports of the compared runs
 }
 
-func storeTemplate(name string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{
-		"verdict": verdictWord, "sign": verdictSign, "span": span, "count": count,
+// servedPage is a page of the store, which only a server shows.
+func servedPage(p Page) *Page {
+	p.Files, p.Styles = pageFiles, []string{"store"}
+	p.Funcs = template.FuncMap{
 		"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 		"day":  func(t time.Time) string { return t.UTC().Format("01-02 15:04") },
-	}).ParseFS(pageFiles, "page/"+name, headFile))
+	}
+	return NewPage(p)
 }
 
 var (
-	listTemplate   = storeTemplate("store.html")
-	diffTemplate   = storeTemplate("diff.html")
-	changeTemplate = storeTemplate("change.html")
+	listPage   = servedPage(Page{Name: "store", Scripts: []string{"store"}, Forms: true})
+	diffPage   = servedPage(Page{Name: "diff", Forms: true})
+	changePage = servedPage(Page{Name: "change", Forms: true})
 )
 
 // StoreList is the content of a store's page.
@@ -99,7 +98,7 @@ type PageLink struct{ Text, Href string }
 // StorePage writes the page that lists a store. A server shows it: its links are relative to the
 // server's root.
 func StorePage(w io.Writer, list StoreList) error {
-	return servePage(w, listTemplate, &storePage{StoreList: list}, []string{"store"})
+	return listPage.Write(w, &storePage{StoreList: list})
 }
 
 // StoreChange is a change of a store that a user has to confirm.
@@ -111,27 +110,14 @@ type StoreChange struct {
 
 // ChangePage writes the page that asks for a label, or for the confirmation of a deletion.
 func ChangePage(w io.Writer, c StoreChange) error {
-	return servePage(w, changeTemplate, &storePage{Asked: &c}, nil)
+	return changePage.Write(w, &storePage{Asked: &c})
 }
 
 // DiffPage writes the page of a comparison. pages are the addresses of the two runs' reports;
 // empty: the run has no report.
 func DiffPage(w io.Writer, d *Diff, pages [2]string) error {
 	p := &storePage{Diff: d, Lanes: d.lanes, Pages: pages, Parts: d.parts()}
-	return servePage(w, diffTemplate, p, nil)
-}
-
-func servePage(w io.Writer, t *template.Template, p *storePage, scripts []string) error {
-	style, script, err := assetsOf([]string{"page", "store"}, scripts)
-	if err != nil {
-		return err
-	}
-	p.Style, p.Script = template.CSS(style), template.JS(script)
-	p.Policy = strings.Replace(policy(style, script), "form-action 'none'", "form-action 'self'", 1)
-	if err := t.Execute(w, p); err != nil {
-		return fmt.Errorf("reports: write %s: %w", path.Base(t.Name()), err)
-	}
-	return nil
+	return diffPage.Write(w, p)
 }
 
 // Relabel returns the address of the page that asks for a label.

@@ -1,25 +1,15 @@
 package reports
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
-
-// TerminalOptions sets the width, the colours and the detail of reports in a terminal.
-type TerminalOptions struct {
-	Width   int  // columns; 0 means 80; at least 40
-	Color   bool // use ANSI escape sequences
-	Verbose bool // add the untested properties with reasons, and all the evidence of each verdict
-}
 
 // Terminal writes the report of a run for a terminal: the verdict first, then the reason of the
 // first violation, the configuration, all verdicts, counts and faults, and at the end where to look
@@ -29,7 +19,10 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOpti
 	t.headline(headlineOf(h, r))
 	t.first(firstViolation(r))
 	t.causes(r, firstViolation(r))
-	t.hints(r.Hints)
+	rules := t.Section(judge.HintsTitle, judge.HintsMean)
+	for _, h := range r.Hints {
+		rules.Text("  "+h.Label()+" ", h.String())
+	}
 	t.possible(r)
 	t.facts(h, r)
 	steps := []func() error{
@@ -48,37 +41,8 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOpti
 			return fmt.Errorf("reports: lay out the terminal report: %w", err)
 		}
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
-
-type terminal struct {
-	out    bytes.Buffer
-	width  int
-	colors colors
-}
-
-func newTerminal(opt TerminalOptions) *terminal {
-	return &terminal{width: max(cmp.Or(opt.Width, 80), 40), colors: colors(opt.Color)}
-}
-
-func (t *terminal) flush(w io.Writer) error {
-	if _, err := w.Write(t.out.Bytes()); err != nil {
-		return fmt.Errorf("reports: write the terminal report: %w", err)
-	}
-	return nil
-}
-
-// text writes text behind an indent, and wraps it. Later lines begin with as many spaces.
-func (t *terminal) text(indent, text string) {
-	for i, line := range wrap(printable(text), t.width-utf8.RuneCountInString(indent)) {
-		if i > 0 {
-			indent = strings.Repeat(" ", utf8.RuneCountInString(indent))
-		}
-		fmt.Fprintf(&t.out, "%s%s\n", indent, line)
-	}
-}
-
-func (t *terminal) title(s string) { fmt.Fprintf(&t.out, "\n%s\n", t.colors.bold(s)) }
 
 // headline writes the headline, on one line if it fits. Only the verdict is coloured.
 func (t *terminal) headline(head headline) {
@@ -87,20 +51,20 @@ func (t *terminal) headline(head headline) {
 	if head.Level != "" {
 		text = head.Level + " " + head.Property + ": " + text
 	}
-	lines := wrap(printable(text), t.width-len(word)-2)
-	colored := t.colors.verdict(head.Verdict, word)
+	lines := wrap(printable(text), t.Width-len(word)-2)
+	colored := t.Colors.Verdict(head.Verdict, word)
 	if head.Inherent {
-		colored = t.colors.with("1;33", word)
+		colored = t.Colors.With("1;33", word)
 	}
-	fmt.Fprintf(&t.out, "%s  %s\n", colored, t.colors.bold(lines[0]))
+	fmt.Fprintf(t, "%s  %s\n", colored, t.Colors.Bold(lines[0]))
 	for _, line := range lines[1:] {
-		fmt.Fprintf(&t.out, "%*s%s\n", len(word)+2, "", t.colors.bold(line))
+		fmt.Fprintf(t, "%*s%s\n", len(word)+2, "", t.Colors.Bold(line))
 	}
 	if len(head.Also) > 0 {
-		t.text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
+		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
 	}
 	if head.Meaning != "" {
-		t.text(strings.Repeat(" ", len(word)+2), head.Meaning)
+		t.Text(strings.Repeat(" ", len(word)+2), head.Meaning)
 	}
 }
 
@@ -109,15 +73,20 @@ func (t *terminal) facts(h *history.History, r *judge.Result) {
 	for _, f := range factsOf(h, r) {
 		said = append(said, f.Name+" "+f.Value)
 	}
-	t.out.WriteByte('\n')
-	t.text("", r.Name+": "+strings.Join(said, "; "))
+	t.WriteByte('\n')
+	t.Text("", r.Name+": "+strings.Join(said, "; "))
 	for _, note := range r.Notes {
-		t.text("Note: ", note)
+		t.Text("Note: ", note)
 	}
 	if h.Torn {
-		t.text("Note: ", "the last line of the history was cut short: the run was ended while it wrote.")
+		t.Text("Note: ", "the last line of the history was cut short: the run was ended while it wrote.")
 	}
 }
+
+// terminal is the report of a run, or of what was made of one, for a terminal.
+type terminal struct{ *Writer }
+
+func newTerminal(opt TerminalOptions) *terminal { return &terminal{NewWriter(opt)} }
 
 // widestProperty is the width of the column of properties.
 const widestProperty = 20
@@ -128,13 +97,13 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	var untested []string
 	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict, finding := t.colors.verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
+		verdict, finding := t.Colors.Verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
 		if l.Verdict == "" {
 			if !verbose {
 				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))
 				continue
 			}
-			verdict = t.colors.faint("not tested")
+			verdict = t.Colors.Faint("not tested")
 		}
 		if l.Finding != "" && !verbose {
 			finding = l.Finding
@@ -153,18 +122,18 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	}
 	g.dropEmpty(4, underFaults)
 	g.dropEmpty(3, cases)
-	t.title("Verdicts")
+	t.Title("Verdicts")
 	if len(g.rows) > 0 {
-		if err := g.write(&t.out, t.width); err != nil {
+		if err := g.write(t, t.Width); err != nil {
 			return err
 		}
 	}
 	if len(untested) > 0 || cases || faults != "" {
-		t.out.WriteByte('\n')
+		t.WriteByte('\n')
 	}
 	t.legend(cases, underFaults, faults)
 	if len(untested) > 0 {
-		t.text("", "Not tested: "+printable(strings.Join(untested, ", "))+"; -v says why.")
+		t.Text("", "Not tested: "+printable(strings.Join(untested, ", "))+"; -v says why.")
 	}
 	return nil
 }
@@ -182,7 +151,7 @@ func (t *terminal) legend(cases, underFaults bool, faults string) {
 		said = append(said, strings.ToUpper(faults[:1])+faults[1:]+".")
 	}
 	if len(said) > 0 {
-		t.text("", strings.Join(said, " "))
+		t.Text("", strings.Join(said, " "))
 	}
 }
 
@@ -191,16 +160,16 @@ func (t *terminal) counts(r *judge.Result) {
 	for _, f := range countsOf(r) {
 		said = append(said, f.Name+" "+f.Value)
 	}
-	t.title("Counts")
-	t.text("", strings.Join(said, "; "))
+	t.Title("Counts")
+	t.Text("", strings.Join(said, "; "))
 }
 
 // faults writes a table of the faults by kind: how many, and one example of the evidence for an
 // effect.
 func (t *terminal) faults(faults []*history.Fault) error {
-	t.title("Faults")
+	t.Title("Faults")
 	if len(faults) == 0 {
-		t.text("", "None was injected.")
+		t.Text("", "None was injected.")
 		return nil
 	}
 	type kind struct {
@@ -240,7 +209,7 @@ func (t *terminal) faults(faults []*history.Fault) error {
 		}
 		g.rows = append(g.rows, []string{printable(name), count(k.installed), count(k.bit), count(k.skipped), printable(example)})
 	}
-	return g.write(&t.out, t.width)
+	return g.write(t, t.Width)
 }
 
 // longestExample limits the bytes of an example: a fault on many keys would fill the screen.
@@ -259,27 +228,12 @@ func (t *terminal) first(v *checker.Violation) {
 	if v == nil {
 		return
 	}
-	t.title("First violation")
-	t.text("  ", v.Summary)
+	t.Title("First violation")
+	t.Text("  ", v.Summary)
 	for i, step := range v.Steps() {
-		t.text(fmt.Sprintf("  %d. ", i+1), step)
+		t.Text(fmt.Sprintf("  %d. ", i+1), step)
 	}
 }
-
-// hints lists the rules that the lock's commands broke.
-func (t *terminal) hints(all []judge.Hint) {
-	if len(all) == 0 {
-		return
-	}
-	t.title("Rules that the lock's commands break")
-	t.text("  ", hintsMean)
-	for i := range all {
-		t.text("  "+strings.ToUpper(string(all[i].Severity))+" ", all[i].String())
-	}
-}
-
-// hintsMean says what hints are worth.
-const hintsMean = "Hints, from the rules of lockpick watch: they may explain a violation, and no verdict rests on them."
 
 // maxPossible limits the possible violations that the terminal lists.
 const maxPossible = 5
@@ -289,12 +243,12 @@ func (t *terminal) possible(r *judge.Result) {
 	if r.PossibleCount == 0 {
 		return
 	}
-	t.title("Possible violations")
+	t.Title("Possible violations")
 	for _, p := range r.Possible[:min(len(r.Possible), maxPossible)] {
-		t.text("  ", p.String())
+		t.Text("  ", p.String())
 	}
 	if more := r.PossibleCount - maxPossible; more > 0 {
-		t.text("  ", fmt.Sprintf("There are %s more.", count(more)))
+		t.Text("  ", fmt.Sprintf("There are %s more.", count(more)))
 	}
 }
 
@@ -310,9 +264,9 @@ func (t *terminal) where(r *judge.Result) {
 	}
 	places = slices.DeleteFunc(places, func(f fact) bool { return f.Value == "" })
 	if len(places) > 0 {
-		t.title("Where to look")
+		t.Title("Where to look")
 	}
 	for _, f := range places {
-		fmt.Fprintf(&t.out, "  %-12s %s\n", f.Name, printable(f.Value))
+		fmt.Fprintf(t, "  %-12s %s\n", f.Name, printable(f.Value))
 	}
 }

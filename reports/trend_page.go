@@ -30,7 +30,7 @@ type TrendFinding struct {
 func TrendOfRun(e StoreEntry, r *judge.Result) TrendRun {
 	t := TrendRun{Entry: e, Granted: r.Counts.Granted}
 	for _, v := range r.Verdicts {
-		t.Found = append(t.Found, TrendFinding{v.Level + " " + words(v.Name), v.Verdict, verdictWord(v.Verdict)})
+		t.Found = append(t.Found, TrendFinding{v.Level + " " + checker.TitleOf(v.Name), v.Verdict, verdictWord(v.Verdict)})
 	}
 	return t
 }
@@ -157,9 +157,9 @@ func (t *Trend) bars() {
 	}
 }
 
-var trendTemplate = storeTemplate("trend.html")
+var trendPage = servedPage(Page{Name: "trend", Forms: true})
 
 // TrendPage writes the page that compares runs of one scenario, of the claims or of an audit.
 func TrendPage(w io.Writer, t *Trend) error {
-	return servePage(w, trendTemplate, &storePage{Trend: t}, nil)
+	return trendPage.Write(w, &storePage{Trend: t})
 }

@@ -7,19 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/checker"
 	"lockpick/search/reduce"
 )
 
 // Why writes the probability of a violation over the time of a run, and the moment that decided it.
 func Why(w io.Writer, r *reduce.WhyResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	for _, line := range wrap(printable(r.Violation.Summary), t.width) {
-		t.out.WriteString(t.colors.bold(line) + "\n")
+	for _, line := range wrap(printable(r.Violation.Summary), t.Width) {
+		t.WriteString(t.Colors.Bold(line) + "\n")
 	}
 	for _, line := range whySays(r) {
-		t.text("", line)
+		t.Text("", line)
 	}
-	t.title(fmt.Sprintf("Probability that %s is violated by %s", words(r.Property), instant(r.By)))
+	t.Title(fmt.Sprintf("Probability that %s is violated by %s", checker.TitleOf(r.Property), instant(r.By)))
 	shown := ""
 	for _, p := range r.Points {
 		if same := fmt.Sprint(instant(p.Time), p.Rate.Share); same == shown {
@@ -28,19 +29,19 @@ func Why(w io.Writer, r *reduce.WhyResult, opt TerminalOptions) error {
 			shown = same
 		}
 		const at, percent = 10, 7
-		room := max(t.width-at-percent-1, 10)
+		room := max(t.Width-at-percent-1, 10)
 		full := int(math.Round(p.Rate.Share * float64(room)))
-		fmt.Fprintf(&t.out, "%9s %5s  %s\n", instant(p.Time), fmt.Sprintf("%.0f %%", 100*p.Rate.Share), strings.Repeat("█", full))
+		fmt.Fprintf(t, "%9s %5s  %s\n", instant(p.Time), fmt.Sprintf("%.0f %%", 100*p.Rate.Share), strings.Repeat("█", full))
 	}
-	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("Each line: %s that went as this one up to then, and by chance from there on.", plural(r.Branches, "run")))
+	t.WriteByte('\n')
+	t.Text("", fmt.Sprintf("Each line: %s that went as this one up to then, and by chance from there on.", plural(r.Branches, "run")))
 	if r.Faults != nil {
-		t.title("The fewest faults that violate it")
+		t.Title("The fewest faults that violate it")
 		for _, line := range fewestSays(r.Faults) {
-			t.text("  ", line)
+			t.Text("  ", line)
 		}
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // whySays says when the violation was decided, and by which events.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/checker"
 	"lockpick/search/reduce"
 )
 
@@ -27,7 +28,7 @@ func curveOf(r *reduce.WhyResult, end time.Duration) *whyCurve {
 	c := &whyCurve{
 		ViewBox: fmt.Sprintf("%.0f -4 %.0f 108", -margin, float64(end.Microseconds())+2*margin),
 		Summary: r.Violation.Summary, Says: whySays(r),
-		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time of the run", words(r.Property), instant(r.By)),
+		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time of the run", checker.TitleOf(r.Property), instant(r.By)),
 	}
 	if r.Faults != nil {
 		c.Fewest = fewestSays(r.Faults)

@@ -59,10 +59,10 @@ func TestStoriesNameTheCause(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := firstOf(t, c.lock, c.change)
-			t.Logf("%s", prose(v, 120))
-			story := strings.Join(strings.Fields(prose(v, 1000)), " ")
+			t.Logf("%s", Prose(v, 120))
+			story := strings.Join(strings.Fields(Prose(v, 1000)), " ")
 			if !regexp.MustCompile(c.says).MatchString(story) {
-				t.Errorf("the story does not say %s:\n%s", c.says, prose(v, 120))
+				t.Errorf("the story does not say %s:\n%s", c.says, Prose(v, 120))
 			}
 			if reason := strings.Join(v.Steps(), "\n"); !regexp.MustCompile("(?i)" + c.says).MatchString(reason) {
 				t.Errorf("the reason does not say %s:\n%s", c.says, reason)

@@ -2,13 +2,7 @@ package reports
 
 import "time"
 
-// Rate counts the leases granted, in bins of Seconds seconds each.
-type Rate struct {
-	Seconds int   `json:"seconds"`
-	Bins    []int `json:"bins"`
-}
-
-// Seconds counts events in each second of a run.
+// Seconds counts events in each second of a run, for a chart.
 type Seconds []int
 
 // maxSeconds limits the length of Seconds, because a line of a history may have any time.
@@ -23,17 +17,20 @@ func (s *Seconds) Count(at time.Duration, n int) {
 	(*s)[second] += n
 }
 
-// maxBins limits the bins that a page draws.
+// maxBins limits the bars of a chart.
 const maxBins = 240
 
-// Bins sums the counts of seconds into at most maxBins bins.
-func Bins(seconds Seconds) Rate {
-	r := Rate{Seconds: max(1, (len(seconds)+maxBins-1)/maxBins), Bins: []int{}}
-	for i, n := range seconds {
-		if i%r.Seconds == 0 {
-			r.Bins = append(r.Bins, 0)
+// BarSeconds returns how many seconds a bar has in a chart of a run that takes so many.
+func BarSeconds(run int) int { return max(1, (run+maxBins-1)/maxBins) }
+
+// Bars sums the counts of so many seconds each.
+func (s Seconds) Bars(each int) []int {
+	bars := []int{}
+	for i, n := range s {
+		if i%each == 0 {
+			bars = append(bars, 0)
 		}
-		r.Bins[len(r.Bins)-1] += n
+		bars[len(bars)-1] += n
 	}
-	return r
+	return bars
 }

@@ -34,8 +34,10 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 		s, v = c.Found.Scenario, c.Found.Violation
 	}
 	t.Title("Counterexample")
-	if err := t.tell(v); err != nil {
-		return err
+	width := max(t.Width, 60)
+	t.WriteString(Prose(&v, width))
+	if drawn := Diagram(&v, width); drawn != "" {
+		t.WriteString("\n" + drawn)
 	}
 	t.Title("Schedule")
 	t.Text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
@@ -57,19 +59,6 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 		fmt.Fprintf(t, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
 	}
 	return t.Flush(w)
-}
-
-// tell writes a violation as a story and as a diagram.
-func (t *terminal) tell(v checker.Violation) error {
-	opt := StoryOptions{Width: t.Width}
-	if err := Story(t, &v, opt); err != nil {
-		return err
-	}
-	if len(v.Events) == 0 {
-		return nil
-	}
-	t.WriteByte('\n')
-	return SpaceTime(t, &v, opt)
 }
 
 // shrunk describes the reductions, the rate of violations, and whether each fault is necessary.

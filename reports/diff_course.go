@@ -180,17 +180,12 @@ func lanes(d *Diff, a, b *Course) (lanes []diffLane) {
 	}
 	end := max(a.End, b.End, time.Second)
 	x := func(at time.Duration) float64 { return laneWidth * float64(min(at, end)) / float64(end) }
-	seconds := max(1, int((end/time.Second+maxBins-1)/maxBins))
+	seconds := BarSeconds(int(end / time.Second))
 	var all [2][]int
 	most := 1
 	for i, c := range []*Course{a, b} {
-		for s, n := range c.Grants {
-			if s%seconds == 0 {
-				all[i] = append(all[i], 0)
-			}
-			all[i][len(all[i])-1] += n
-			most = max(most, all[i][len(all[i])-1])
-		}
+		all[i] = c.Grants.Bars(seconds)
+		most = slices.Max(append(all[i], most))
 	}
 	for i, c := range []*Course{a, b} {
 		lane := diffLane{Name: []string{d.Before, d.After}[i]}

@@ -26,7 +26,7 @@ func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalO
 		plural(int(x.Steps), "event"), span(x.Elapsed.Round(10*time.Millisecond))))
 	if x.Violation != nil {
 		t.Title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
-		t.WriteString(prose(x.Violation, t.Width) + "\n" + diagram(x.Violation, t.Width))
+		t.WriteString(Prose(x.Violation, t.Width) + "\n" + Diagram(x.Violation, t.Width))
 	}
 	if kept != nil {
 		t.where(kept)

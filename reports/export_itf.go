@@ -10,7 +10,7 @@ import (
 	"lockpick/checker"
 )
 
-// exportITF writes a violation as a trace in the Informal Trace Format (ADR 015 of Apalache): one
+// ITF writes a violation of a run as a trace in the Informal Trace Format (ADR 015 of Apalache): one
 // state for each step of the story, with these variables:
 //
 //	time    ns since the run began
@@ -18,7 +18,7 @@ import (
 //	stored  from master to the token that it stores, as far as the events tell
 //	leases  from client to the tokens of its valid leases
 //	inside  from client to the tokens of the leases under which it is in a critical section
-func exportITF(w io.Writer, x *Export) error {
+func ITF(w io.Writer, v *checker.Violation, run string) error {
 	type set struct {
 		Members []string `json:"#set"`
 	}
@@ -39,11 +39,7 @@ func exportITF(w io.Writer, x *Export) error {
 		Leases mapping `json:"leases"`
 		Inside mapping `json:"inside"`
 	}
-	v := x.Violation
-	d := &drawing{v: v, state: newSnapshot(v)}
-	steps, conclusion := stepsOf(v)
-	d.steps = steps
-	d.cast()
+	d, conclusion := newDrawing(v)
 	var states []state
 	add := func(at time.Duration, text string) {
 		s := state{Meta: meta{len(states)}, Time: integer{strconv.FormatInt(at.Nanoseconds(), 10)}, Step: text,
@@ -72,7 +68,7 @@ func exportITF(w io.Writer, x *Export) error {
 		}
 		states = append(states, s)
 	}
-	for _, s := range steps {
+	for _, s := range d.steps {
 		text := ""
 		for _, e := range s.events {
 			d.state.apply(e)
@@ -84,7 +80,7 @@ func exportITF(w io.Writer, x *Export) error {
 		add(s.at, text)
 	}
 	if conclusion != nil {
-		add(max(conclusion.At, steps[len(steps)-1].at), conclusion.Sentence())
+		add(max(conclusion.At, d.steps[len(d.steps)-1].at), conclusion.Sentence())
 	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", " ")
@@ -97,7 +93,7 @@ func exportITF(w io.Writer, x *Export) error {
 			"format":             "ITF",
 			"format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
 			"description":        v.Summary,
-			"source":             x.Result.Run,
+			"source":             run,
 			"status":             "violation of " + v.Level + " " + checker.TitleOf(v.Property),
 		},
 		[]string{"time", "step", "stored", "leases", "inside"}, states,

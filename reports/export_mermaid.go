@@ -3,7 +3,6 @@ package reports
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -11,14 +10,10 @@ import (
 	"lockpick/history"
 )
 
-// exportMermaid writes a violation as a sequence diagram. Participants get aliases (p1, p2, …) and
+// Mermaid returns a violation as a sequence diagram for Markdown pages. Participants get aliases (p1, p2, …) and
 // their real names as labels, so that no name can break the syntax.
-func exportMermaid(w io.Writer, x *Export) error {
-	v := x.Violation
-	d := &drawing{v: v, state: newSnapshot(v)}
-	steps, conclusion := stepsOf(v)
-	d.steps = steps
-	d.cast()
+func Mermaid(v *checker.Violation) string {
+	d, conclusion := newDrawing(v)
 	var out bytes.Buffer
 	alias := map[string]string{}
 	fmt.Fprintf(&out, "sequenceDiagram\n")
@@ -34,7 +29,7 @@ func exportMermaid(w io.Writer, x *Export) error {
 	if all := len(alias); all > 1 {
 		everybody += fmt.Sprintf(",p%d", all)
 	}
-	for _, s := range steps {
+	for _, s := range d.steps {
 		for _, e := range s.events {
 			mermaidEvent(&out, e, alias, everybody)
 		}
@@ -42,8 +37,7 @@ func exportMermaid(w io.Writer, x *Export) error {
 	if conclusion != nil {
 		fmt.Fprintf(&out, "    Note over %s: ✕ %s\n", everybody, mermaidText(conclusion.Sentence()))
 	}
-	_, err := w.Write(out.Bytes())
-	return err
+	return out.String()
 }
 
 // mermaidEvent writes one event: arrows for messages, a note for anything else.

@@ -3,7 +3,6 @@ package reports
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 
 	"lockpick/checker"
@@ -32,15 +31,13 @@ type svgPicture struct {
 	names []string
 }
 
-// exportSVG draws a violation: a lifeline for each client and master, time from top to bottom but
+// SVG draws a violation as a picture for slides: a lifeline for each client and master, time from top to bottom but
 // not to scale, and beside each step its sentences. Bars on lifelines show the leases that a client
 // may rely on and the tokens that a master stores.
-func exportSVG(w io.Writer, x *Export) error {
-	v := x.Violation
-	p := &svgPicture{d: &drawing{v: v, state: newSnapshot(v)}, at: map[string]int{}}
-	steps, conclusion := stepsOf(v)
-	p.d.steps = steps
-	p.d.cast()
+func SVG(v *checker.Violation) string {
+	d, conclusion := newDrawing(v)
+	steps := d.steps
+	p := &svgPicture{d: d, at: map[string]int{}}
 	p.names = p.d.leftToRight()
 	for i, name := range p.names {
 		p.at[name] = svgLeft + svgColumn/2 + i*svgColumn
@@ -49,7 +46,7 @@ func exportSVG(w io.Writer, x *Export) error {
 	var body bytes.Buffer
 	y := svgTop
 	for i := range steps {
-		lines := wrap(sentences(&steps[i]), svgText)
+		lines := wrap(steps[i].text(), svgText)
 		height := max(svgLeastUp, len(lines)*svgLine+12)
 		for _, e := range steps[i].events {
 			p.d.state.apply(e)
@@ -80,31 +77,7 @@ func exportSVG(w io.Writer, x *Export) error {
 	out.Write(body.Bytes())
 	p.key(&out, y+20)
 	out.WriteString("</svg>\n")
-	_, err := w.Write(out.Bytes())
-	return err
-}
-
-// leftToRight lists the participants: the holder of the earlier lease, the masters, the other
-// clients, the storage. In this order few arrows cross a client.
-func (d *drawing) leftToRight() []string {
-	first := min(1, len(d.clients))
-	all := slices.Concat(d.clients[:first], d.masters, d.clients[first:])
-	if d.storage {
-		all = append(all, storageLane)
-	}
-	return all
-}
-
-// sentences joins the sentences of a step.
-func sentences(s *step) string {
-	text := ""
-	for _, e := range s.events {
-		if text != "" {
-			text += " "
-		}
-		text += e.Sentence()
-	}
-	return text
+	return out.String()
 }
 
 // step draws a step: its number and time, the bars down to the next step, the arrows, and the

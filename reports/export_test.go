@@ -285,7 +285,7 @@ func TestITFHasAStateForEachStep(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &trace); err != nil {
 		t.Fatal(err)
 	}
-	steps, _ := stepsOf(x.Violation)
+	steps, _ := storyOf(x.Violation)
 	if len(trace.States) != len(steps)+1 {
 		t.Errorf("%d states for %d steps and their conclusion", len(trace.States), len(steps))
 	}
@@ -408,12 +408,12 @@ func TestACardFitsItsFrame(t *testing.T) {
 			}
 		}
 		all := strings.Join(said, "\n")
-		for _, want := range []string{"VIOLATED", x.Violation.Level, serviceLane, "$ lockpick run scenario.yaml"} {
+		for _, want := range []string{"VIOLATED", x.Violation.Level, "masters", "$ lockpick run scenario.yaml"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%s: the card does not say %s:\n%s", name, want, all)
 			}
 		}
-		if name == "violated" && !strings.Contains(all, storageLane) {
+		if name == "violated" && !strings.Contains(all, "storage") {
 			t.Errorf("the card has no storage:\n%s", all)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/history"
 )
 
 // The measures of the figure, in its own units.
@@ -112,7 +113,7 @@ func (f *figure) cast() {
 	masters := slices.DeleteFunc(slices.Clone(d.masters), func(m string) bool { return d.weight(m) == 0 })
 	slices.SortStableFunc(masters, func(a, b string) int { return d.weight(b) - d.weight(a) })
 	masters = masters[:min(len(masters), figureMasters)]
-	slices.SortFunc(masters, byNumber)
+	slices.SortFunc(masters, history.CompareNames)
 	contested = contested[:min(len(contested), figureClients)]
 	if f.service != nil {
 		f.service.masters = d.masters

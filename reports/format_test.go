@@ -30,17 +30,6 @@ func TestCountKeepsThousandsApart(t *testing.T) {
 	}
 }
 
-func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
-	n := numbering{}
-	for _, name := range []string{"c10", "c2", "b", "c1", "c2"} {
-		n.add(name)
-	}
-	n.sort()
-	if got := strings.Join(n.list, " "); got != "b c1 c2 c10" {
-		t.Errorf("sorted: %s", got)
-	}
-}
-
 // TestWrapOfHugeWords: the time to break a text is proportional to its length, also if it has no spaces, or characters
 // that take no column. Otherwise this would take hours.
 func TestWrapOfHugeWords(t *testing.T) {

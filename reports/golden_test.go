@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,18 +115,14 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "quorum", &header.Quorum)
 		h = story(t, header, d.Input)
 	}
-	level, opt := "L2", StoryOptions{}
+	level, width := "L2", 100
 	d.MaybeScanArgs(t, "level", &level)
-	d.MaybeScanArgs(t, "width", &opt.Width)
+	d.MaybeScanArgs(t, "width", &width)
 	for _, r := range checker.Check(h).Results {
 		if r.Level != level || len(r.Violations) == 0 {
 			continue
 		}
-		var b bytes.Buffer
-		if err := errors.Join(Story(&b, &r.Violations[0], opt), b.WriteByte('\n'), SpaceTime(&b, &r.Violations[0], opt)); err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		return b.String()
+		return Prose(&r.Violations[0], width) + "\n" + Diagram(&r.Violations[0], width)
 	}
 	return "no violation of " + level + "\n"
 }

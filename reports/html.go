@@ -103,7 +103,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		p.First = &violations[i]
 		p.Evidence = evidenceOf(h, &p.First.Violation)
 		p.Story, p.Conclusion = storyOf(&p.First.Violation)
-		p.Diagram = diagram(&p.First.Violation, diagramWidth)
+		p.Diagram = Diagram(&p.First.Violation, diagramWidth)
 		p.Card = cardLink(&Export{History: h, Result: r, Violation: &p.First.Violation})
 		p.Figure, p.Figured = figureOf(&p.First.Violation, t.clients)
 	}

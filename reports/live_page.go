@@ -46,6 +46,18 @@ type LiveFault struct {
 	Effective bool    `json:"effective"`
 }
 
+// Rate counts the leases granted, in bins of Seconds seconds each.
+type Rate struct {
+	Seconds int   `json:"seconds"`
+	Bins    []int `json:"bins"`
+}
+
+// Bins sums the counts of seconds into the bars of a chart.
+func Bins(seconds Seconds) Rate {
+	each := BarSeconds(len(seconds))
+	return Rate{each, seconds.Bars(each)}
+}
+
 var livePage = servedPage(Page{Name: "live", Scripts: []string{"live"}, Connects: true})
 
 // LivePage writes the page that shows a run in progress. The page gets the run's state from

@@ -1,9 +1,7 @@
 package reports
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
-	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
@@ -59,11 +56,8 @@ func checkStory(t *rapid.T, v *checker.Violation, width int) {
 	if !slices.IsSortedFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) }) {
 		t.Errorf("the steps are out of order")
 	}
-	var text, drawn bytes.Buffer
-	if err := errors.Join(Story(&text, v, StoryOptions{width}), SpaceTime(&drawn, v, StoryOptions{width})); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{text.String(), drawn.String()} {
+	text, drawn := Prose(v, width), Diagram(v, width)
+	for _, text := range []string{text, drawn} {
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("%d columns, more than %d: %q", n, width, line)
@@ -74,22 +68,22 @@ func checkStory(t *rapid.T, v *checker.Violation, width int) {
 		t.Errorf("%s: %d steps are no story", v.Level, len(steps))
 	}
 	if conclusion == nil {
-		t.Errorf("the story says nowhere what is wrong:\n%s", text.String())
+		t.Errorf("the story says nowhere what is wrong:\n%s", text)
 	}
 	for i := range steps {
 		if steps[i].text() == "" {
-			t.Errorf("step %d says nothing:\n%s", i+1, text.String())
+			t.Errorf("step %d says nothing:\n%s", i+1, text)
 		}
 	}
-	names, _, _ := strings.Cut(drawn.String(), "\n")
+	names, _, _ := strings.Cut(drawn, "\n")
 	for _, client := range v.Clients[:min(len(v.Clients), 2)] {
 		if !strings.Contains(names, client) {
 			t.Errorf("%s has no column: %q", client, names)
 		}
 	}
 	checkFigure(t, v)
-	if v.Level == "L2" && (!strings.Contains(drawn.String(), "#") || !strings.Contains(drawn.String(), "!%!")) {
-		t.Errorf("the diagram shows no two leases:\n%s%s", text.String(), drawn.String())
+	if v.Level == "L2" && (!strings.Contains(drawn, "#") || !strings.Contains(drawn, "!%!")) {
+		t.Errorf("the diagram shows no two leases:\n%s%s", text, drawn)
 	}
 }
 
@@ -102,14 +96,7 @@ func TestTheStorageHasALifelineInEveryPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := judge.History(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := firstViolation(r)
-	if v.Property != checker.BeliefExclusion.Name {
-		t.Fatalf("the headline is about %s", v.Property)
-	}
+	v := &checker.Check(h, checker.BeliefExclusion).Results[0].Violations[0]
 	word := ""
 	for _, e := range v.Events {
 		if e.Kind == checker.EventRejected && !e.Detail {
@@ -117,12 +104,11 @@ func TestTheStorageHasALifelineInEveryPicture(t *testing.T) {
 		}
 	}
 	if word == "" {
-		t.Fatalf("no step says that the fence refused a write:\n%s", prose(v, 100))
+		t.Fatalf("no step says that the fence refused a write:\n%s", Prose(v, 100))
 	}
 	pictures := func() map[string]string {
 		drawn, _ := figureOf(v, v.Clients)
-		x := &Export{History: h, Result: r, Violation: v}
-		return map[string]string{"story": prose(v, 100), "diagram": diagram(v, 120), "figure": string(drawn), "svg": exportAs(t, x, "svg"), "mermaid": exportAs(t, x, "mermaid")}
+		return map[string]string{"story": Prose(v, 100), "diagram": Diagram(v, 120), "figure": string(drawn), "svg": SVG(v), "mermaid": Mermaid(v)}
 	}
 	for name, text := range pictures() {
 		text = strings.NewReplacer("&lt;", "<", "#60;", "<").Replace(text)

@@ -31,9 +31,9 @@ func killed(t *testing.T) (*judge.Result, renderings) {
 	}
 	return r, func(t *testing.T) map[string]string {
 		v := firstViolation(r)
-		var story, drawn, terminal, page, told bytes.Buffer
+		var terminal, page, told bytes.Buffer
 		found := &search.Found{Violation: *v}
-		if err := errors.Join(Story(&story, v, StoryOptions{}), SpaceTime(&drawn, v, StoryOptions{}), Terminal(&terminal, h, r, TerminalOptions{}),
+		if err := errors.Join(Terminal(&terminal, h, r, TerminalOptions{}),
 			HTML(&page, h, r, nil), CounterexampleJSON(&told, Counterexample{Found: found})); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func killed(t *testing.T) (*judge.Result, renderings) {
 				reason = strings.Join(x.Violations[0].Reason, "\n")
 			}
 		}
-		return map[string]string{"story": story.String(), "diagram": drawn.String(), "terminal": terminal.String(), "page": page.String(), "counterexample": told.String(), "reason in JSON": reason}
+		return map[string]string{"story": Prose(v, 100), "diagram": Diagram(v, 100), "terminal": terminal.String(), "page": page.String(), "counterexample": told.String(), "reason in JSON": reason}
 	}
 }
 

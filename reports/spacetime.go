@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"lockpick/checker"
+	"lockpick/history"
 )
 
 // column is a client or a master in a diagram.
@@ -90,14 +91,14 @@ type drawing struct {
 	used    map[rune]bool // signs that the legend explains
 }
 
-// diagram draws a violation's events: the holder of the earlier lease on the left, then the
-// masters, then the other clients, so that few arrows cross a client.
-func diagram(v *checker.Violation, width int) string {
-	d := &drawing{v: v, state: newSnapshot(v)}
-	if d.steps, _ = stepsOf(v); len(d.steps) == 0 {
+// Diagram draws the narrative of a violation at most width columns wide, with time from top to bottom: the holder of the
+// earlier lease on the left, then the masters, then the other clients, so that few arrows cross a client. It is empty
+// if the violation has no events.
+func Diagram(v *checker.Violation, width int) string {
+	d, _ := newDrawing(v)
+	if len(d.steps) == 0 {
 		return ""
 	}
-	d.cast()
 	clock := clockWidth(d.steps)
 	left := clock + 7
 	var hidden []string
@@ -121,9 +122,17 @@ func diagram(v *checker.Violation, width int) string {
 	return d.out.String()
 }
 
+// newDrawing returns a diagram of a violation without any row, and the event that states the violation; nil: there is
+// none.
+func newDrawing(v *checker.Violation) (d *drawing, conclusion *checker.Event) {
+	d = &drawing{v: v, state: newSnapshot(v)}
+	d.steps, conclusion = stepsOf(v)
+	d.cast()
+	return d, conclusion
+}
+
 // cast lists the clients and masters that take part.
 func (d *drawing) cast() {
-	var masters numbering
 	client := func(name string) {
 		if name != "" && !slices.Contains(d.clients, name) {
 			d.clients = append(d.clients, name)
@@ -146,17 +155,29 @@ func (d *drawing) cast() {
 			client(e.Client)
 			d.storage = d.storage || e.AtStorage()
 			for _, m := range slices.Concat(e.Masters, e.Yes, e.No, e.Silent) {
-				masters.add(m)
+				if m != "" && !slices.Contains(d.masters, m) {
+					d.masters = append(d.masters, m)
+				}
 			}
 		}
 		for _, m := range marks {
-			if masters.of(m.who) < 0 && m.who != storageLane {
+			if !slices.Contains(d.masters, m.who) && m.who != storageLane {
 				client(m.who)
 			}
 		}
 	}
-	masters.sort()
-	d.masters = masters.list
+	slices.SortFunc(d.masters, history.CompareNames)
+}
+
+// leftToRight lists the participants: the holder of the earlier lease, the masters, the other
+// clients, the storage. In this order few arrows cross a client.
+func (d *drawing) leftToRight() []string {
+	first := min(1, len(d.clients))
+	all := slices.Concat(d.clients[:first], d.masters, d.clients[first:])
+	if d.storage {
+		all = append(all, storageLane)
+	}
+	return all
 }
 
 // answers reports whether a step is a reply to the step before it.
@@ -248,7 +269,7 @@ func (d *drawing) fit(masters []string, wide func(string, int) int, room int, cl
 		}
 		chosen = append(chosen, m)
 	}
-	slices.SortFunc(chosen, byNumber)
+	slices.SortFunc(chosen, history.CompareNames)
 	var columns []column
 	for _, m := range chosen {
 		columns = append(columns, column{name: m, width: wide(m, 3)})

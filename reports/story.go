@@ -3,45 +3,11 @@ package reports
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"lockpick/checker"
 )
-
-// StoryOptions sets the width of text.
-type StoryOptions struct {
-	Width int // columns; 0 means 100; at least 60
-}
-
-func (o StoryOptions) width() int {
-	if o.Width == 0 {
-		return 100
-	}
-	return max(o.Width, 60)
-}
-
-// Story writes the narrative of a violation step by step: the clients' commands, the masters'
-// replies, the effects of faults, and the leases that the clients relied on. The steps have the
-// same numbers as in the diagram of SpaceTime. Story returns only errors of w.
-func Story(w io.Writer, v *checker.Violation, opt StoryOptions) error {
-	return print(w, "story", prose(v, opt.width()))
-}
-
-// SpaceTime draws the narrative of a violation: a column for each client and master that took part,
-// time from top to bottom. It writes nothing if the violation has no events. It returns only errors
-// of w.
-func SpaceTime(w io.Writer, v *checker.Violation, opt StoryOptions) error {
-	return print(w, "space-time diagram", diagram(v, opt.width()))
-}
-
-func print(w io.Writer, what, text string) error {
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("reports: write the %s: %w", what, err)
-	}
-	return nil
-}
 
 // step is one line of the story and one row of the diagram: one event, or several that belong
 // together.
@@ -95,8 +61,10 @@ func (s *step) text() string {
 	return strings.Join(strings.Fields(strings.Join(all, " ")), " ")
 }
 
-// prose renders the narrative as text. If the violation has no events, it renders the reason.
-func prose(v *checker.Violation, width int) string {
+// Prose tells the narrative of a violation step by step, width columns wide: the clients' commands, the masters'
+// replies, the effects of faults, and the leases that the clients relied on. The steps have the same numbers as in the
+// diagram. If the violation has no events, Prose lists the steps of the reason.
+func Prose(v *checker.Violation, width int) string {
 	var b bytes.Buffer
 	steps, conclusion := stepsOf(v)
 	clock := clockWidth(steps)
@@ -133,10 +101,10 @@ func clockWidth(steps []step) int {
 	return width
 }
 
-// storyStep is a step of the page's story.
+// storyStep is a step of the story with its time.
 type storyStep struct{ When, What string }
 
-// storyOf returns the story for the page.
+// storyOf returns the steps of the story, and the sentence that states the violation.
 func storyOf(v *checker.Violation) (story []storyStep, conclusion string) {
 	steps, last := stepsOf(v)
 	for i := range steps {

@@ -414,7 +414,7 @@ func TestNarrativesSuffice(t *testing.T) {
 						continue
 					}
 					t.Errorf("%s, faults %v, seed %d: the events of %s do not suffice: %s\n%s\n%s", b.lock, s.Faults, s.Seed, v.Property, missing,
-						strings.Join(x.wrong, "\n"), prose(v, 140))
+						strings.Join(x.wrong, "\n"), Prose(v, 140))
 				}
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // the browser's back and forward go from violation to violation.
 func TestAddress(t *testing.T) {
 	b := open(t, browser(t), violatedPlan(), 1400, 900, false)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	b.do(chromedp.Click(chromedp.CSS("#next")))
 	b.wait("the first violation in the address", `lockpick.violation === 0 && /#v=1&from=/.test(location.hash)`)
 	b.do(chromedp.Click(chromedp.CSS("#next")))

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
 	"strings"
 	"testing"
@@ -108,8 +109,9 @@ func TestAuditJUnitIsXML(t *testing.T) {
 	if err := AuditJUnit(&b, &audit.Judged{Result: card()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := junitSchema(b.Bytes()); err != nil {
-		t.Fatal(err)
+	var all junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &all); err != nil || all.Failures == 0 || all.Errors == 0 {
+		t.Fatalf("%d failures and %d errors (%v)", all.Failures, all.Errors, err)
 	}
 }
 

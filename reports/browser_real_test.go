@@ -51,7 +51,7 @@ func longRun(b *tab) {
 		b.Errorf("the page holds %v votes", n)
 	}
 	b.Logf("%v shapes in %.1f ms", ask[float64](b, `lockpick.drawn`), ask[float64](b, `lockpick.milliseconds`))
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	b.wait("the lanes", `lockpick.drawn > 100`)
 	if n := ask[float64](b, `lockpick.drawn`); n > 20000 {
 		b.Errorf("%v shapes are drawn at once: too many for a smooth page", n)
@@ -72,7 +72,7 @@ func hostileRun(b *tab) {
 	if n := ask[float64](b, `document.querySelectorAll('img, script:not([type]) ~ script').length`); n != 0 {
 		b.Errorf("a name became markup: %v elements", n)
 	}
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	for i := range int(ask[float64](b, `lockpick.counts.violations`)) {
 		b.do(chromedp.Click(chromedp.CSS("#next")))
 		b.wait("a violation", fmt.Sprintf(`lockpick.violation === %d && lockpick.pinned`, i))

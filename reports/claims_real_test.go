@@ -4,7 +4,10 @@ package reports
 
 import (
 	"io"
+	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"lockpick/claims"
 )
@@ -42,5 +45,33 @@ func TestClaimsPageInBrowser(t *testing.T) {
 		}
 	}
 	b.picture("claims")
+	b.quiet()
+}
+
+// TestPrintClaims: all claims, each with its explanation, take twelve pages at most.
+func TestPrintClaims(t *testing.T) {
+	r := &claims.Result{Driver: "sim", Budget: claims.Quick, Versions: map[string]string{"lockpick": "v1"}}
+	for _, c := range claims.Catalogue() {
+		found := claims.ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Outcome: claims.Expected}
+		for _, k := range c.Cases {
+			result := claims.CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock}
+			for _, e := range k.Expect {
+				result.Findings = append(result.Findings, claims.Finding{
+					Property: e.Property, Level: "L2", Expected: e.Verdict, Found: e.Verdict, Outcome: claims.Expected, Why: strings.Repeat("what the checker says of it, ", 6), Schedules: 20, Proven: 20,
+				})
+			}
+			found.Cases = append(found.Cases, result)
+		}
+		r.Claims = append(r.Claims, found)
+	}
+	b := openPage(t, browser(t), func(w io.Writer) error { return ClaimsPage(w, ".", claims.Catalogue(), r, nil) }, 1400, 900, false)
+	_, closed := b.Printed()
+	if closed < 3 || closed > 12 || len(r.Claims) < 60 {
+		t.Errorf("%d claims take %d pages, want at most 12", len(r.Claims), closed)
+	}
+	b.do(chromedp.Click(chromedp.CSS("#all")))
+	if _, open := b.Printed(); open <= closed {
+		t.Errorf("with all claims open it takes %d pages, with none %d", open, closed)
+	}
 	b.quiet()
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"encoding/xml"
 	"os"
 	"strings"
 	"testing"
@@ -105,8 +106,9 @@ func TestJUnitIsXML(t *testing.T) {
 	if err := JUnit(&b, verified()); err != nil {
 		t.Fatal(err)
 	}
-	if err := junitSchema(b.Bytes()); err != nil {
-		t.Fatal(err)
+	var all junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &all); err != nil || all.Failures == 0 || all.Errors == 0 {
+		t.Fatalf("%d failures and %d errors (%v)", all.Failures, all.Errors, err)
 	}
 }
 

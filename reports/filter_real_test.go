@@ -26,7 +26,7 @@ func TestFilters(t *testing.T) {
 	choose("fault-kind", "kill")
 	b.wait("fewer faults", fmt.Sprintf(`lockpick.drawn < %v`, before))
 	b.wait("the address", `location.hash.includes('client=c2') && location.hash.includes('faults=kill')`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	b.picture("filters")
 	b.do(chromedp.Reload())
 	b.wait("the same after a reload", `window.lockpick && lockpick.drawn > 0 && `+lanes("client")+` === 'client1' && document.getElementById('fault-kind').value === 'kill'`)

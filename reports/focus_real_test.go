@@ -15,7 +15,7 @@ func TestFocus(t *testing.T) {
 	b := open(t, browser(t), violatedPlan(), 1400, 900, false)
 	all := ask[float64](b, `lockpick.lanes.filter((l) => l.startsWith('client')).length`)
 	masters := ask[float64](b, `lockpick.counts.masters`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	shown := func(clients string, what string) {
 		b.Helper()
 		b.wait(what, fmt.Sprintf(`(() => {

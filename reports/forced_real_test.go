@@ -29,7 +29,7 @@ func TestForcedColours(t *testing.T) {
 			if says := ask[string](b, `document.querySelector('h1 .word').innerText`); says != "✕ VIOLATED" {
 				t.Errorf("the verdict reads %q", says)
 			}
-			b.scrollToTimeline()
+			scrollToTimeline(b)
 			b.picture("forced-timeline-" + scheme)
 			if adjust := ask[string](b, `getComputedStyle(document.querySelector('.chart')).forcedColorAdjust`); adjust != "none" {
 				t.Errorf("the charts' ground is %s by the system, but not what they draw", adjust)

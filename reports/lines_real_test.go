@@ -38,7 +38,7 @@ func TestLinesOfTheHistory(t *testing.T) {
 	ask[bool](b, `(document.querySelector('#first td .line').click(), true)`)
 	b.wait("the box to be empty again", `!document.querySelector('.lines pre')`)
 
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	b.do(chromedp.Click(chromedp.CSS("#violation")))
 	b.wait("the details", `document.querySelector('#details .line')`)
 	shown("#details")

@@ -16,7 +16,7 @@ import (
 // TestLivePage: the page shows each state that the server tells, and the report in the end.
 func TestLivePage(t *testing.T) {
 	states := make(chan Live)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/live/a run":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -46,8 +46,8 @@ func TestLivePage(t *testing.T) {
 			t.Errorf("the page requested %s", r.URL)
 		}
 	}))
-	defer web.Close()
-	b := openAddress(t, browser(t), web.URL+"/live/a%20run", 1200, 800, false)
+	defer server.Close()
+	b := openAddress(t, browser(t), server.URL+"/live/a%20run", 1200, 800, false)
 	tell := func(l Live) {
 		t.Helper()
 		select {
@@ -87,13 +87,12 @@ func TestLivePage(t *testing.T) {
 	l.Phase, l.Report = Done, "/store/a%20run/report.html"
 	tell(l)
 	b.wait("the report", `document.querySelector('#what a')?.getAttribute('href') === '/store/a%20run/report.html' && `+is("state", "✕ 2 violations")+` && !`+is("state", "so far"))
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.said {
+	said, requests := b.Heard()
+	for _, s := range said {
 		t.Errorf("the page said: %s", s)
 	}
-	for _, r := range b.requests {
-		if !strings.HasPrefix(r, web.URL) && !strings.HasPrefix(r, "data:") {
+	for _, r := range requests {
+		if !strings.HasPrefix(r, server.URL) && !strings.HasPrefix(r, "data:") {
 			t.Errorf("the page requested %s", r)
 		}
 	}

@@ -57,7 +57,7 @@ func TestEveryViolationIsDrawn(t *testing.T) {
 	}
 	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	if n := ask[float64](b, `lockpick.counts.violations + lockpick.counts.marks`); n != float64(all) {
 		b.Errorf("the page has %v violations, the history %d", n, all)
 	}
@@ -83,7 +83,7 @@ func TestEveryViolationIsDrawn(t *testing.T) {
 	b.wait("the last one in the timeline", `lockpick.pinned && lockpick.pinned.kind === 'mark' && lockpick.pinned.i === lockpick.counts.marks - 1 && lockpick.view.from > lockpick.view.start`)
 	b.do(chromedp.Click(chromedp.CSS("#close")), chromedp.Click(chromedp.CSS("#fit")))
 	b.wait("the whole run", `lockpick.view.from === lockpick.view.start`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 
 	// Closer, each of them tells of itself.
 	for range 5 {
@@ -132,7 +132,7 @@ func TestSparseHoldsLookSparse(t *testing.T) {
 	}
 	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	// How opaque the middle of the lane is: a client's lane has no background of its own.
 	const strength = `(() => {
 		const canvas = document.getElementById('lanes'), box = canvas.getBoundingClientRect(), p = lockpick.place('attempt', 10000), ratio = canvas.width / box.width;

@@ -34,7 +34,7 @@ func BenchmarkPage(b *testing.B) {
 		t.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 		b.ReportMetric(float64(len(h.Ops)), "lines")
 		b.ReportMetric(ask[float64](t, `lockpick.ready`), "ready-ms")
-		t.scrollToTimeline()
+		scrollToTimeline(t)
 		b.ReportMetric(slowest(t, zoom), "zoom-ms")
 		b.ReportMetric(slowest(t, hover), "hover-ms")
 	}

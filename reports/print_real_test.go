@@ -4,21 +4,12 @@ package reports
 
 import (
 	"bytes"
-	"io"
 	"regexp"
-	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
-
-	"lockpick/claims"
 )
 
-// pdfPage begins each page in a PDF file, and pdfImage each picture made of pixels.
-var (
-	pdfPage  = regexp.MustCompile(`/Type /Page\b`)
-	pdfImage = regexp.MustCompile(`/Subtype /Image\b`)
-)
+// pdfImage is each picture made of pixels in a PDF file.
+var pdfImage = regexp.MustCompile(`/Subtype /Image\b`)
 
 // TestPrint: a run is printed on four pages at most, and its charts are vectors, also by people who look
 // at dark pages.
@@ -29,11 +20,8 @@ func TestPrint(t *testing.T) {
 			b := open(t, ctx, p, 1400, 900, true)
 			b.wait("the overview", `document.getElementById('overview').width > 300`) // it was 300 before it was drawn
 			before := ask[string](b, `document.getElementById('overview').toDataURL()`)
-			pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(pdfPage.FindAll(pdf, -1)); n < 1 || n > 4 {
+			pdf, n := b.Printed()
+			if n < 1 || n > 4 {
 				t.Errorf("it takes %d pages, want at most 4", n)
 			}
 			if n := len(pdfImage.FindAll(pdf, -1)); n != 0 || !bytes.Contains(pdf, []byte("/Font")) {
@@ -62,41 +50,5 @@ func TestPrintedCharts(t *testing.T) {
 	}
 	ask[bool](b, `dispatchEvent(new Event('afterprint'))`)
 	b.wait("the page as it was", `!document.querySelector('svg.print')`)
-	b.quiet()
-}
-
-// TestPrintClaims: all claims, each with its explanation, take twelve pages at most.
-func TestPrintClaims(t *testing.T) {
-	r := &claims.Result{Driver: "sim", Budget: claims.Quick, Versions: map[string]string{"lockpick": "v1"}}
-	for _, c := range claims.Catalogue() {
-		found := claims.ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Outcome: claims.Expected}
-		for _, k := range c.Cases {
-			result := claims.CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock}
-			for _, e := range k.Expect {
-				result.Findings = append(result.Findings, claims.Finding{
-					Property: e.Property, Level: "L2", Expected: e.Verdict, Found: e.Verdict, Outcome: claims.Expected, Why: strings.Repeat("what the checker says of it, ", 6), Schedules: 20, Proven: 20,
-				})
-			}
-			found.Cases = append(found.Cases, result)
-		}
-		r.Claims = append(r.Claims, found)
-	}
-	b := openPage(t, browser(t), func(w io.Writer) error { return ClaimsPage(w, ".", claims.Catalogue(), r, nil) }, 1400, 900, false)
-	pages := func() int {
-		t.Helper()
-		pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(pdfPage.FindAll(pdf, -1))
-	}
-	closed := pages()
-	if closed < 3 || closed > 12 || len(r.Claims) < 60 {
-		t.Errorf("%d claims take %d pages, want at most 12", len(r.Claims), closed)
-	}
-	b.do(chromedp.Click(chromedp.CSS("#all")))
-	if open := pages(); open <= closed {
-		t.Errorf("with all claims open it takes %d pages, with none %d", open, closed)
-	}
 	b.quiet()
 }

@@ -21,7 +21,7 @@ func TestRange(t *testing.T) {
 	b := open(t, browser(t), violatedPlan(), 1400, 900, false)
 	b.do(chromedp.SetValue(chromedp.CSS("#key"), "-1"))
 	ask[bool](b, `(document.getElementById('key').dispatchEvent(new Event('change')), true)`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	at := ask[point](b, `(() => { const r = document.getElementById('lanes').getBoundingClientRect(); return {X: r.left + r.width * 0.3, Y: r.top + 150}; })()`)
 	const shift = 8 // of the modifiers
 	held := func(p *input.DispatchMouseEventParams) {

@@ -29,7 +29,7 @@ func TestSearch(t *testing.T) {
 		t.Fatal("the history has nothing to look for")
 	}
 	b := open(t, browser(t), p, 1400, 900, false)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	look := func(words string, want int) {
 		b.Helper()
 		b.do(chromedp.SetValue(chromedp.CSS("#search"), words))

@@ -34,7 +34,7 @@ func TestStepper(t *testing.T) {
 	}
 	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-	b.scrollToTimeline()
+	scrollToTimeline(b)
 	b.do(chromedp.Click(chromedp.CSS("#violation")))
 	b.wait("the steps", fmt.Sprintf(`document.querySelectorAll('#details .steps li').length === %d && lockpick.cursor === null`, len(v.Steps())))
 

@@ -18,6 +18,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/reports/story"
 )
 
 // showFlags holds the flags of lockpick show.
@@ -152,7 +153,7 @@ func showStory(ctx context.Context, path string, number int) error {
 	}
 	width, _ := terminal()
 	width = max(cmp.Or(width, 100), 60)
-	_, err = fmt.Print(reports.Prose(v, width), "\n", reports.Diagram(v, width))
+	_, err = fmt.Print(story.Prose(v, width), "\n", story.Diagram(v, width))
 	return err
 }
 

@@ -10,6 +10,8 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 	"lockpick/search"
 	"lockpick/search/reduce"
 )
@@ -23,7 +25,7 @@ type Counterexample struct {
 
 // CounterexampleText writes a counterexample for a terminal: the violation and its reason, the schedule that
 // produces it, the result of shrinking, and the paths of its run.
-func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) error {
+func CounterexampleText(w io.Writer, c Counterexample, opt term.Options) error {
 	t := newTerminal(opt)
 	var s scenario.Scenario
 	var v checker.Violation
@@ -35,13 +37,13 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 	}
 	t.Title("Counterexample")
 	width := max(t.Width, 60)
-	t.WriteString(Prose(&v, width))
-	if drawn := Diagram(&v, width); drawn != "" {
+	t.WriteString(story.Prose(&v, width))
+	if drawn := story.Diagram(&v, width); drawn != "" {
 		t.WriteString("\n" + drawn)
 	}
 	t.Title("Schedule")
-	t.Text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
-		plural(s.Clients, "client"), plural(s.Keys, "key"), s.Persistence, span(s.TTL), s.Hold, s.Seed))
+	t.Text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, term.Plural(s.Masters, "master"),
+		term.Plural(s.Clients, "client"), term.Plural(s.Keys, "key"), s.Persistence, term.Span(s.TTL), s.Hold, s.Seed))
 	for i, step := range s.Schedule {
 		t.Text(fmt.Sprintf("  step %d: ", i+1), step.String())
 	}
@@ -56,7 +58,7 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 	}
 	if c.Run != nil {
 		t.where(c.Run)
-		fmt.Fprintf(t, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
+		fmt.Fprintf(t, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, term.Printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
 	}
 	return t.Flush(w)
 }
@@ -66,13 +68,13 @@ func shrunk(z *reduce.ShrinkResult) []string {
 	a, b := z.Before, z.Size
 	change := func(from, to int, thing string) string {
 		if from == to {
-			return plural(to, thing)
+			return term.Plural(to, thing)
 		}
-		return fmt.Sprintf("%s instead of %s", plural(to, thing), count(from))
+		return fmt.Sprintf("%s instead of %s", term.Plural(to, thing), term.Count(from))
 	}
 	lines := []string{fmt.Sprintf("%s; %s; %s; %s; violated after %s instead of %s; by %s.",
 		change(a.Faults, b.Faults, "fault"), change(a.Clients, b.Clients, "client"), change(a.Masters, b.Masters, "master"),
-		change(a.Keys, b.Keys, "key"), span(b.Time.Round(time.Millisecond)), span(a.Time.Round(time.Millisecond)), plural(z.Runs, "simulation"))}
+		change(a.Keys, b.Keys, "key"), term.Span(b.Time.Round(time.Millisecond)), term.Span(a.Time.Round(time.Millisecond)), term.Plural(z.Runs, "simulation"))}
 	with := fmt.Sprintf("It violates %s with %d of %d seeds", z.Violation.Level, z.Rate, z.Seeds)
 	switch {
 	case z.Minimal && b.Faults == 0:
@@ -88,7 +90,7 @@ func shrunk(z *reduce.ShrinkResult) []string {
 }
 
 // CounterexampleJSON writes a counterexample as one JSON object.
-func CounterexampleJSON(w io.Writer, c Counterexample) error { return WriteJSON(w, c.json()) }
+func CounterexampleJSON(w io.Writer, c Counterexample) error { return term.WriteJSON(w, c.json()) }
 
 // counterexampleJSON is the JSON form of a counterexample. Scripts rely on its fields: they are a
 // contract.

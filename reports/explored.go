@@ -12,11 +12,13 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/reports/term"
+	"lockpick/reports/web"
 	"lockpick/search"
 )
 
 // Explored writes the result of an exploration for a terminal.
-func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt TerminalOptions) error {
+func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt term.Options) error {
 	t := newTerminal(opt)
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
 	for _, l := range x.Properties {
@@ -28,8 +30,8 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	t.headline(head)
 	t.WriteByte('\n')
 	t.Text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
-		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), plural(x.Schedules, "schedule"),
-		span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
+		base.Name, base.Lock, base.Masters, base.Persistence, term.Span(base.TTL), term.Plural(x.Schedules, "schedule"),
+		term.Span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
 	for _, m := range x.Missing {
 		t.Text("Note: ", m+".")
 	}
@@ -37,11 +39,11 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 		t.Text("Note: ", "it was interrupted: this is what had been tried by then.")
 	}
 	t.Title("Verdicts")
-	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
+	verdicts := term.Grid{Header: []string{"Level", "Property", "Verdict", "Why"}, Wide: 3}
 	for _, l := range x.Properties {
-		verdicts.rows = append(verdicts.rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
+		verdicts.Rows = append(verdicts.Rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, web.Word(l.Verdict)), l.Why})
 	}
-	if err := verdicts.write(t, t.Width); err != nil {
+	if err := verdicts.Write(t, t.Width); err != nil {
 		return fmt.Errorf("reports: lay out the exploration: %w", err)
 	}
 	for i, caveat := range x.Caveats() {
@@ -58,7 +60,7 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	var shapes []string
 	for _, s := range []string{"schedule", scenario.Guided, scenario.Random, "none", scenario.Uniform + " scheduler", scenario.PCT + " scheduler"} {
 		if n := x.Shapes[s]; n > 0 {
-			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), count(n)))
+			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), term.Count(n)))
 		}
 	}
 	t.Text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
@@ -67,11 +69,11 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	}
 	if len(x.Found) > 0 {
 		t.Title("Violations")
-		g := grid{header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, wide: 3, right: []int{0, 1, 2}}
+		g := term.Grid{Header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, Wide: 3, Right: []int{0, 1, 2}}
 		for _, f := range x.Found {
-			g.rows = append(g.rows, []string{count(f.Number), fmt.Sprint(f.Seed), count(f.Count), f.Reason})
+			g.Rows = append(g.Rows, []string{term.Count(f.Number), fmt.Sprint(f.Seed), term.Count(f.Count), f.Reason})
 		}
-		if err := g.write(t, t.Width); err != nil {
+		if err := g.Write(t, t.Width); err != nil {
 			return fmt.Errorf("reports: lay out the exploration: %w", err)
 		}
 	}
@@ -88,7 +90,7 @@ func elapsed(x *search.ExploreResult) string {
 	if x.Elapsed == 0 {
 		return ""
 	}
-	return " in " + span(x.Elapsed.Round(10*time.Millisecond))
+	return " in " + term.Span(x.Elapsed.Round(10*time.Millisecond))
 }
 
 // plainer renames the kinds of schedules that need other words outside a scenario.
@@ -98,20 +100,20 @@ var plainer = map[string]string{"schedule": "explicit", "none": "without faults"
 // they struck the clients.
 func (t *terminal) coverage(x *search.ExploreResult) error {
 	t.Title("Faults, and what the clients did that they struck")
-	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	g := term.Grid{Header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), Right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
 		b := x.Kinds[kind]
-		row := []string{kind, count(b.Installed), count(b.TookEffect), count(b.Skipped)}
+		row := []string{kind, term.Count(b.Installed), term.Count(b.TookEffect), term.Count(b.Skipped)}
 		for _, step := range search.ProtocolSteps {
-			row = append(row, count(x.Coverage[kind][step]))
+			row = append(row, term.Count(x.Coverage[kind][step]))
 		}
-		g.rows = append(g.rows, row)
+		g.Rows = append(g.Rows, row)
 	}
-	if len(g.rows) == 0 {
+	if len(g.Rows) == 0 {
 		t.Text("", "No fault was drawn.")
 		return nil
 	}
-	return g.write(t, t.Width)
+	return g.Write(t, t.Width)
 }
 
 // ExploredJSON writes the result of an exploration as one JSON object. Its fields are a contract.
@@ -181,5 +183,5 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		}
 		out.Violations = append(out.Violations, v)
 	}
-	return WriteJSON(w, out)
+	return term.WriteJSON(w, out)
 }

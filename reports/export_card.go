@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"lockpick/campaign/scenario"
+	"lockpick/reports/story"
 )
 
 // exportCard writes the card of a run's violation.
@@ -18,7 +19,7 @@ func exportCard(w io.Writer, x *Export) error {
 
 // cardOf draws the card of a run's violation.
 func cardOf(x *Export) string {
-	return Card(x.Violation, Caption{Inherent: headlineOf(x.History, x.Result).Inherent, Quorum: x.History.Header.Quorum, Run: cardRun(x), Command: cardCommandOf(x)})
+	return story.Card(x.Violation, story.Caption{Inherent: headlineOf(x.History, x.Result).Inherent, Quorum: x.History.Header.Quorum, Run: cardRun(x), Command: cardCommandOf(x)})
 }
 
 // cardRun says what was run.
@@ -35,7 +36,7 @@ func cardRun(x *Export) string {
 func cardCommandOf(x *Export) string {
 	if s, err := scenario.Parse([]byte(x.History.Header.Scenario)); err == nil {
 		s.Driver = x.History.Header.Driver
-		if command := s.Command(); command != "" && len(command) < 2*CardColumns-10 {
+		if command := s.Command(); command != "" && len(command) < 2*story.CardColumns-10 {
 			return command
 		}
 	}

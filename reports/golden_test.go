@@ -14,6 +14,8 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 	"lockpick/search"
 )
 
@@ -41,12 +43,12 @@ func TestGolden(t *testing.T) {
 				d.MaybeScanArgs(t, "masters", &header.Masters)
 				d.ScanArgs(t, "ttl", &ttl)
 				header.TTL = seconds(t, ttl)
-				return tellLanes(timelineOf(story(t, header, d.Input)))
+				return tellLanes(timelineOf(parsed(t, header, d.Input)))
 			case "story":
 				return tellStory(t, d)
 			case "terminal":
 				h, r := ranPlan(t, d)
-				var opt TerminalOptions
+				var opt term.Options
 				d.MaybeScanArgs(t, "width", &opt.Width)
 				opt.Color, opt.Verbose = d.HasArg("color"), d.HasArg("verbose")
 				if err := Terminal(&b, h, r, opt); err != nil {
@@ -113,7 +115,7 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "persistence", &header.Persistence)
 		header.Quorum = header.Masters/2 + 1
 		d.MaybeScanArgs(t, "quorum", &header.Quorum)
-		h = story(t, header, d.Input)
+		h = parsed(t, header, d.Input)
 	}
 	level, width := "L2", 100
 	d.MaybeScanArgs(t, "level", &level)
@@ -122,7 +124,7 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 		if r.Level != level || len(r.Violations) == 0 {
 			continue
 		}
-		return Prose(&r.Violations[0], width) + "\n" + Diagram(&r.Violations[0], width)
+		return story.Prose(&r.Violations[0], width) + "\n" + story.Diagram(&r.Violations[0], width)
 	}
 	return "no violation of " + level + "\n"
 }

@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"embed"
+
 	"bytes"
 	"compress/flate"
 	"encoding/base64"
@@ -17,18 +19,24 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
+	"lockpick/reports/web"
 	"lockpick/search/reduce"
 )
+
+//go:embed page
+var pageFiles embed.FS
 
 // scripts lists the page's scripts in the order in which they are joined. Each file has one
 // subject. Together they form one function, so that only window.lockpick is global.
 var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "back", "main"}
 
-var runPage = NewPage(Page{Files: pageFiles, Name: "page", Scripts: scripts, Funcs: template.FuncMap{
+var runPage = web.New(web.Page{Files: pageFiles, Name: "page", Scripts: scripts, Funcs: template.FuncMap{
 	"hintsMean": func() string { return judge.HintsMean },
 	"flags":     keepFlags, "legend": func() []checker.LevelText { return checker.LevelTexts },
 	"seconds": startedAt,
-	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
+	"lasted":  func(f *history.Fault) string { return term.Span(max(f.To-f.From, 0)) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
 }})
 
@@ -40,7 +48,7 @@ const diagramWidth = 110
 
 // page is the data of the template.
 type page struct {
-	Frame
+	web.Frame
 	Data  template.JS
 	Votes template.JS // of long runs: the page decodes them when it needs them; otherwise they are in Data
 
@@ -51,11 +59,11 @@ type page struct {
 	Folded      []fold
 	First       *listed
 	Evidence    []line
-	Story       []storyStep
+	Story       []story.Step
 	Conclusion  string
 	Diagram     string
 	Figure      template.HTML
-	Figured     signs // signs in Figure
+	Figured     story.Signs // signs in Figure
 	Card        template.URL
 	Causes      []causeRow
 	Violations  []listed
@@ -102,10 +110,10 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 	if i := slices.IndexFunc(violations, func(v listed) bool { return v.First }); i >= 0 {
 		p.First = &violations[i]
 		p.Evidence = evidenceOf(h, &p.First.Violation)
-		p.Story, p.Conclusion = storyOf(&p.First.Violation)
-		p.Diagram = Diagram(&p.First.Violation, diagramWidth)
+		p.Story, p.Conclusion = story.Steps(&p.First.Violation)
+		p.Diagram = story.Diagram(&p.First.Violation, diagramWidth)
 		p.Card = cardLink(&Export{History: h, Result: r, Violation: &p.First.Violation})
-		p.Figure, p.Figured = figureOf(&p.First.Violation, t.clients)
+		p.Figure, p.Figured = story.Figure(&p.First.Violation, t.clients)
 	}
 	if len(p.Faults) > maxFaultRows {
 		p.MoreFaults = len(p.Faults) - maxFaultRows

@@ -6,6 +6,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history/logs"
+	"lockpick/reports/term"
 )
 
 // summary is the result as JSON for scripts. Its fields are a contract.
@@ -49,5 +50,5 @@ func JSON(w io.Writer, r *judge.Result) error {
 	for _, v := range r.Verdicts {
 		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})
 	}
-	return WriteJSON(w, s)
+	return term.WriteJSON(w, s)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"lockpick/checker"
+	"lockpick/reports/junit"
+	"lockpick/reports/term"
 )
 
 // exportJUnit writes a run's verdicts, one test case per property. What counts for the overall verdict is a
@@ -14,27 +16,27 @@ import (
 func exportJUnit(w io.Writer, x *Export) error {
 	r := x.Result
 	took := fmt.Sprintf("%.3f", r.Duration.Seconds())
-	all := &junitSuites{Name: "lockpick run " + r.Name, Time: took}
-	suite := &junitSuite{Name: r.Lock + " on " + r.Driver}
-	all.Suites = []*junitSuite{suite}
+	all := &junit.Suites{Name: "lockpick run " + r.Name, Time: took}
+	suite := &junit.Suite{Name: r.Lock + " on " + r.Driver}
+	all.Suites = []*junit.Suite{suite}
 	for _, p := range r.Parts(r.Properties) {
-		c := junitCase{Name: p.Level + " " + checker.TitleOf(p.Name), Class: "lockpick." + r.Lock, Time: took}
+		c := junit.Case{Name: p.Level + " " + checker.TitleOf(p.Name), Class: "lockpick." + r.Lock, Time: took}
 		if p.Result != nil && len(p.Result.Violations) > 0 {
-			c.Out = PrintableLines(strings.Join(p.Result.Violations[0].Steps(), "\n") + "\nRun again: " + r.Command + "\n")
+			c.Out = term.PrintableLines(strings.Join(p.Result.Violations[0].Steps(), "\n") + "\nRun again: " + r.Command + "\n")
 		}
 		switch {
 		case p.Verdict == checker.Holds:
 		case p.Counts && p.Verdict == checker.Violated:
-			c.Failure = &junitMessage{Message: printable(p.Why)}
+			c.Failure = &junit.Message{Message: term.Printable(p.Why)}
 		case p.Counts:
-			c.Error = &junitMessage{Message: printable(string(p.Verdict) + ": " + p.Why)}
+			c.Error = &junit.Message{Message: term.Printable(string(p.Verdict) + ": " + p.Why)}
 		default:
-			c.Skipped = &junitMessage{Message: printable(string(p.Verdict) + ": " + p.Why)}
+			c.Skipped = &junit.Message{Message: term.Printable(string(p.Verdict) + ": " + p.Why)}
 		}
-		all.add(suite, c)
+		all.Add(suite, c)
 	}
 	if why := r.CutShort; why != "" && r.Overall == checker.Unknown && all.Failures+all.Errors == 0 {
-		all.add(suite, junitCase{Name: "the whole run", Class: "lockpick." + r.Lock, Time: took, Error: &junitMessage{Message: printable(why)}})
+		all.Add(suite, junit.Case{Name: "the whole run", Class: "lockpick." + r.Lock, Time: took, Error: &junit.Message{Message: term.Printable(why)}})
 	}
-	return all.write(w)
+	return all.Write(w)
 }

@@ -9,6 +9,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/reports/junit"
 )
 
 // TestJUnitFailsWhenTheExitCodeDoes: a run's JUnit has failures or errors if and only if its overall verdict is
@@ -36,7 +37,7 @@ func TestJUnitFailsWhenTheExitCodeDoes(t *testing.T) {
 		if err := exportJUnit(&text, &Export{Result: r}); err != nil {
 			t.Fatal(err)
 		}
-		var all junitSuites
+		var all junit.Suites
 		if err := xml.Unmarshal(text.Bytes(), &all); err != nil {
 			t.Fatal(err)
 		}

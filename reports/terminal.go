@@ -9,12 +9,14 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/reports/term"
+	"lockpick/reports/web"
 )
 
 // Terminal writes the report of a run for a terminal: the verdict first, then the reason of the
 // first violation, the configuration, all verdicts, counts and faults, and at the end where to look
 // closer.
-func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
+func Terminal(w io.Writer, h *history.History, r *judge.Result, opt term.Options) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(h, r))
 	t.first(firstViolation(r))
@@ -46,12 +48,12 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOpti
 
 // headline writes the headline, on one line if it fits. Only the verdict is coloured.
 func (t *terminal) headline(head headline) {
-	word := strings.ToUpper(verdictWord(head.Verdict))
+	word := strings.ToUpper(web.Word(head.Verdict))
 	text := head.Why
 	if head.Level != "" {
 		text = head.Level + " " + head.Property + ": " + text
 	}
-	lines := wrap(printable(text), t.Width-len(word)-2)
+	lines := term.Lines(term.Printable(text), t.Width-len(word)-2)
 	colored := t.Colors.Verdict(head.Verdict, word)
 	if head.Inherent {
 		colored = t.Colors.With("1;33", word)
@@ -61,7 +63,7 @@ func (t *terminal) headline(head headline) {
 		fmt.Fprintf(t, "%*s%s\n", len(word)+2, "", t.Colors.Bold(line))
 	}
 	if len(head.Also) > 0 {
-		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
+		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", web.Word(head.Verdict), strings.Join(head.Also, ", ")))
 	}
 	if head.Meaning != "" {
 		t.Text(strings.Repeat(" ", len(word)+2), head.Meaning)
@@ -84,20 +86,20 @@ func (t *terminal) facts(h *history.History, r *judge.Result) {
 }
 
 // terminal is the report of a run, or of what was made of one, for a terminal.
-type terminal struct{ *Writer }
+type terminal struct{ *term.Writer }
 
-func newTerminal(opt TerminalOptions) *terminal { return &terminal{NewWriter(opt)} }
+func newTerminal(opt term.Options) *terminal { return &terminal{term.New(opt)} }
 
 // widestProperty is the width of the column of properties.
 const widestProperty = 20
 
 // levels writes the table of verdicts, and below it once the text that all rows would repeat.
 func (t *terminal) levels(levels []level, verbose bool) error {
-	g := grid{header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, wide: 5, right: []int{3, 4}}
+	g := term.Grid{Header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, Wide: 5, Right: []int{3, 4}}
 	var untested []string
 	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict, finding := t.Colors.Verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
+		verdict, finding := t.Colors.Verdict(l.Verdict, term.Printable(web.Word(l.Verdict))), l.Why
 		if l.Verdict == "" {
 			if !verbose {
 				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))
@@ -111,20 +113,20 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 		if faults == "" {
 			faults = l.Faults
 		}
-		row := []string{printable(l.Level), strings.Join(wrap(printable(l.Property), widestProperty), "\n"), verdict, "", "", printable(finding)}
+		row := []string{term.Printable(l.Level), strings.Join(term.Lines(term.Printable(l.Property), widestProperty), "\n"), verdict, "", "", term.Printable(finding)}
 		if len(l.Evidence) > 0 {
-			row[3], cases = count(l.Evidence[0].Got), true
+			row[3], cases = term.Count(l.Evidence[0].Got), true
 		}
 		if len(l.Evidence) > 1 && l.Evidence[1].UnderFaults {
-			row[4], underFaults = count(l.Evidence[1].Got), true
+			row[4], underFaults = term.Count(l.Evidence[1].Got), true
 		}
-		g.rows = append(g.rows, row)
+		g.Rows = append(g.Rows, row)
 	}
-	g.dropEmpty(4, underFaults)
-	g.dropEmpty(3, cases)
+	g.DropEmpty(4, underFaults)
+	g.DropEmpty(3, cases)
 	t.Title("Verdicts")
-	if len(g.rows) > 0 {
-		if err := g.write(t, t.Width); err != nil {
+	if len(g.Rows) > 0 {
+		if err := g.Write(t, t.Width); err != nil {
 			return err
 		}
 	}
@@ -133,7 +135,7 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	}
 	t.legend(cases, underFaults, faults)
 	if len(untested) > 0 {
-		t.Text("", "Not tested: "+printable(strings.Join(untested, ", "))+"; -v says why.")
+		t.Text("", "Not tested: "+term.Printable(strings.Join(untested, ", "))+"; -v says why.")
 	}
 	return nil
 }
@@ -200,16 +202,16 @@ func (t *terminal) faults(faults []*history.Fault) error {
 			k.proof = briefly(fmt.Sprintf("fault %d: %s", f.ID, p))
 		}
 	}
-	g := grid{header: []string{"Kind", "Installed", "Effective", "Skipped", "For example"}, wide: 4, right: []int{1, 2, 3}}
+	g := term.Grid{Header: []string{"Kind", "Installed", "Effective", "Skipped", "For example"}, Wide: 4, Right: []int{1, 2, 3}}
 	for _, name := range order {
 		k := kinds[name]
 		example := k.proof
 		if k.why != "" {
 			example = strings.TrimPrefix(example+"; skipped: "+k.why, "; ")
 		}
-		g.rows = append(g.rows, []string{printable(name), count(k.installed), count(k.bit), count(k.skipped), printable(example)})
+		g.Rows = append(g.Rows, []string{term.Printable(name), term.Count(k.installed), term.Count(k.bit), term.Count(k.skipped), term.Printable(example)})
 	}
-	return g.write(t, t.Width)
+	return g.Write(t, t.Width)
 }
 
 // longestExample limits the bytes of an example: a fault on many keys would fill the screen.
@@ -248,7 +250,7 @@ func (t *terminal) possible(r *judge.Result) {
 		t.Text("  ", p.String())
 	}
 	if more := r.PossibleCount - maxPossible; more > 0 {
-		t.Text("  ", fmt.Sprintf("There are %s more.", count(more)))
+		t.Text("  ", fmt.Sprintf("There are %s more.", term.Count(more)))
 	}
 }
 
@@ -267,6 +269,6 @@ func (t *terminal) where(r *judge.Result) {
 		t.Title("Where to look")
 	}
 	for _, f := range places {
-		fmt.Fprintf(t, "  %-12s %s\n", f.Name, printable(f.Value))
+		fmt.Fprintf(t, "  %-12s %s\n", f.Name, term.Printable(f.Value))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/reports/term"
 	"lockpick/search/reduce"
 )
 
@@ -28,7 +29,7 @@ func curveOf(r *reduce.WhyResult, end time.Duration) *whyCurve {
 	c := &whyCurve{
 		ViewBox: fmt.Sprintf("%.0f -4 %.0f 108", -margin, float64(end.Microseconds())+2*margin),
 		Summary: r.Violation.Summary, Says: whySays(r),
-		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time of the run", checker.TitleOf(r.Property), instant(r.By)),
+		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time of the run", checker.TitleOf(r.Property), term.Instant(r.By)),
 	}
 	if r.Faults != nil {
 		c.Fewest = fewestSays(r.Faults)

@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/internal/browsertest"
 	"lockpick/internal/racetest"
 	"lockpick/search/reduce"
 )
@@ -41,24 +42,24 @@ func TestWhyInTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := browser(t)
+	ctx := browsertest.Start(t)
 	for _, width := range []int64{1280, 400} {
-		p := openPage(t, ctx, func(w io.Writer) error { return HTML(w, h, r, &why) }, width, 900, width == 400)
-		p.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+		p := browsertest.Open(t, ctx, func(w io.Writer) error { return HTML(w, h, r, &why) }, width, 900, width == 400)
+		p.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 		// A point of the curve at the end of the run is where the overview has that end.
-		ask[bool](p, `(window.box = document.querySelector('.chance svg').getBoundingClientRect(), window.canvas = document.getElementById('overview').getBoundingClientRect(), window.gutter = canvas.width < 620 ? 52 : 92, true)`)
-		p.wait("the same scale", `Math.abs(box.left - canvas.left - gutter) < 1 && Math.abs(box.right - canvas.right) < 1`)
-		p.wait("the same time", `(() => { const v = document.querySelector('.chance svg').viewBox.baseVal; return Math.abs(v.x - lockpick.view.start) <= 1 && Math.abs(v.x + v.width - lockpick.view.stop) <= 2; })()`)
-		text := ask[string](p, `document.querySelector('.why-curve').textContent`)
+		browsertest.Ask[bool](p, `(window.box = document.querySelector('.chance svg').getBoundingClientRect(), window.canvas = document.getElementById('overview').getBoundingClientRect(), window.gutter = canvas.width < 620 ? 52 : 92, true)`)
+		p.Wait("the same scale", `Math.abs(box.left - canvas.left - gutter) < 1 && Math.abs(box.right - canvas.right) < 1`)
+		p.Wait("the same time", `(() => { const v = document.querySelector('.chance svg').viewBox.baseVal; return Math.abs(v.x - lockpick.view.start) <= 1 && Math.abs(v.x + v.width - lockpick.view.stop) <= 2; })()`)
+		text := browsertest.Ask[string](p, `document.querySelector('.why-curve').textContent`)
 		for _, want := range []string{"were killed", "It was decided at ", "kill ", "this one is enough"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q: %s", want, text)
 			}
 		}
 		if width == 1280 {
-			ask[bool](p, `(document.documentElement.style.scrollBehavior = 'auto', document.querySelector('.why-curve').scrollIntoView({block: 'start'}), true)`)
-			p.picture("why")
+			browsertest.Ask[bool](p, `(document.documentElement.style.scrollBehavior = 'auto', document.querySelector('.why-curve').scrollIntoView({block: 'start'}), true)`)
+			p.Picture("why")
 		}
-		p.quiet()
+		p.Quiet()
 	}
 }

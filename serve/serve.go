@@ -27,9 +27,10 @@ import (
 	"syscall"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/reports"
+	"lockpick/reports/diff"
 )
 
 // Server serves one store.
@@ -128,11 +129,11 @@ func (s *Server) list(w http.ResponseWriter) {
 		fail(w, err)
 		return
 	}
-	list := reports.StoreList{Dir: s.store.Dir, Entries: entries, Writable: s.writable}
-	if to := s.pageOf("", reports.ScoreboardFile); to != "" {
-		list.Links = append(list.Links, reports.PageLink{Text: "Scoreboard", Href: to})
+	list := entryList{Dir: s.store.Dir, Entries: entries, Writable: s.writable}
+	if to := s.pageOf("", audit.ScoreboardFile); to != "" {
+		list.Links = append(list.Links, pageLink{Text: "Scoreboard", Href: to})
 	}
-	page(w, func(out io.Writer) error { return reports.StorePage(out, list) })
+	page(w, func(out io.Writer) error { return writeList(out, list) })
 }
 
 func (s *Server) diff(w http.ResponseWriter, names []string) {
@@ -140,7 +141,7 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 		http.Error(w, "which runs? Tick two in the list", http.StatusBadRequest)
 		return
 	}
-	var runs [2]reports.DiffRun
+	var runs [2]diff.Run
 	var pages [2]string
 	for i, name := range names {
 		// s.root does not follow links that lead outside of the store.
@@ -148,14 +149,14 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 			http.Error(w, "no such run, or one without a result: lockpick check judges it", http.StatusNotFound)
 			return
 		}
-		run, err := reports.OpenDiffRun(s.store, filepath.Join(s.store.Dir, name))
+		run, err := diff.Open(s.store, filepath.Join(s.store.Dir, name))
 		if err != nil {
 			fail(w, err)
 			return
 		}
 		runs[i], pages[i] = run, s.pageOf(name, judge.ReportFile)
 	}
-	page(w, func(out io.Writer) error { return reports.DiffPage(out, reports.Compare(runs[0], runs[1]), pages) })
+	page(w, func(out io.Writer) error { return writeDiff(out, diff.Compare(runs[0], runs[1]), pages) })
 }
 
 // plain reports whether a name can be the name of a folder in the store, and not a path.

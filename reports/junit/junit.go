@@ -1,0 +1,75 @@
+package junit
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+)
+
+type Suites struct {
+	XMLName  xml.Name `xml:"testsuites"`
+	Name     string   `xml:"name,attr"`
+	Tests    int      `xml:"tests,attr"`
+	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Time     string   `xml:"time,attr"`
+	Suites   []*Suite `xml:"testsuite"`
+}
+
+type Suite struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  int    `xml:"skipped,attr"`
+	Cases    []Case `xml:"testcase"`
+}
+
+type Case struct {
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Time    string   `xml:"time,attr"`
+	Failure *Message `xml:"failure,omitempty"`
+	Error   *Message `xml:"error,omitempty"`
+	Skipped *Message `xml:"skipped,omitempty"`
+	Out     string   `xml:"system-out,omitempty"`
+}
+
+type Message struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// Add adds a case to a suite of s and counts it.
+func (s *Suites) Add(suite *Suite, c Case) {
+	suite.Cases = append(suite.Cases, c)
+	for _, n := range []struct {
+		is        bool
+		in, total *int
+	}{
+		{true, &suite.Tests, &s.Tests}, {c.Failure != nil, &suite.Failures, &s.Failures},
+		{c.Error != nil, &suite.Errors, &s.Errors},
+	} {
+		if n.is {
+			*n.in++
+			*n.total++
+		}
+	}
+	if c.Skipped != nil { // the schema of testsuites has no sum of these
+		suite.Skipped++
+	}
+}
+
+// Write writes the suites as an XML document.
+func (s *Suites) Write(w io.Writer) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return fmt.Errorf("write JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}

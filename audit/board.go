@@ -286,9 +286,7 @@ func ScoreboardTerminal(w io.Writer, b *Scoreboard, opt term.Options) error {
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	if err := g.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: lay out the scoreboard: %w", err)
-	}
+	t.Table(&g)
 	t.Text("", "A number: in how many situations the level is broken. "+legend)
 	t.Text("", v.Key)
 	for _, l := range v.Locks {

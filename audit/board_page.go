@@ -9,7 +9,7 @@ import (
 	"lockpick/reports/web"
 )
 
-// scoreboardTemplate renders the page of a scoreboard: the locks by level, the situations by lock,
+// boardPage is the page of a scoreboard: the locks by level, the situations by lock,
 // and the broken properties with their reasons.
 var boardPage = web.New(web.Page{
 	Files: pageFiles, Name: "scoreboard", Styles: []string{"matrix", "audit", "scoreboard"}, Funcs: template.FuncMap{"foundIn": foundIn},

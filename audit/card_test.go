@@ -63,9 +63,9 @@ func sampleCard() *Result {
 	}
 }
 
-// TestAuditReports compares what people and scripts read with testdata/audit.txt.
+// TestAuditReports compares what people and scripts read with testdata/card.txt.
 func TestAuditReports(t *testing.T) {
-	datadriven.RunTest(t, "testdata/audit.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/card.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var b bytes.Buffer
 		var err error
 		changes := []Change{

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"embed"
-
 	"html/template"
 	"io"
 	"slices"
@@ -17,7 +16,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// auditTemplate renders the report card: a row for each situation, a column for each level. The
+// cardPage is the report card: a row for each situation, a column for each level. The
 // mark in a cell links to the run that shows the outcome.
 var cardPage = web.New(web.Page{Files: pageFiles, Name: "audit", Styles: []string{"matrix", "audit"}, Scripts: []string{"back", "audit"}, Funcs: template.FuncMap{
 	"notVaried": notVaried,

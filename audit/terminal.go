@@ -27,9 +27,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 	}
 	t.Text(strings.Repeat(" ", len(verdictWord(r))+2), notVaried(r))
 	t.WriteByte('\n')
-	if err := t.table(r); err != nil {
-		return fmt.Errorf("reports: lay out the card: %w", err)
-	}
+	t.table(r)
 	levels := shownLevels(r)
 	t.Text("", legend)
 	t.Text("", levelKey(levels))
@@ -56,7 +54,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 type cardWriter struct{ *term.Writer }
 
 // table writes the table, or auditParagraphs if the terminal is too narrow for it.
-func (t cardWriter) table(r *Result) error {
+func (t cardWriter) table(r *Result) {
 	levels := shownLevels(r)
 	g := term.Grid{Header: append(append([]string{"Situation"}, levels...), "Tried"), Right: []int{len(levels) + 1}}
 	room := t.Width - term.Gap - len("Tried") - term.Gap
@@ -64,7 +62,8 @@ func (t cardWriter) table(r *Result) error {
 		room -= max(len(l), utf8.RuneCountInString(outcomeMark[Inherent])) + term.Gap
 	}
 	if room < term.Narrowest {
-		return t.paragraphs(r, levels)
+		t.paragraphs(r, levels)
+		return
 	}
 	group := ""
 	for i := range r.Rows {
@@ -81,12 +80,12 @@ func (t cardWriter) table(r *Result) error {
 		}
 		g.Rows = append(g.Rows, append(cells, triedText(row)))
 	}
-	return g.Write(t, t.Width)
+	t.Table(&g)
 }
 
 // paragraphs writes the card for a narrow terminal: under each situation its outcomes, each
 // with its level.
-func (t cardWriter) paragraphs(r *Result, levels []string) error {
+func (t cardWriter) paragraphs(r *Result, levels []string) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		var cells []string
@@ -100,7 +99,6 @@ func (t cardWriter) paragraphs(r *Result, levels []string) error {
 			t.Text("    ", strings.Join(cells, ", "))
 		}
 	}
-	return nil
 }
 
 func (t cardWriter) mark(o Outcome) string {
@@ -243,9 +241,7 @@ func WriteChanges(w io.Writer, changes []Change, baseline string, opt term.Optio
 		}
 		g.Rows = append(g.Rows, []string{c.Situation, c.Level, checker.TitleOf(c.Property), string(c.Before), now})
 	}
-	if err := g.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
+	t.Table(&g)
 	return t.Flush(w)
 }
 

@@ -1,9 +1,8 @@
 package claims
 
 import (
-	"embed"
-
 	"cmp"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -19,7 +18,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// claimsTemplate renders a matrix: a row for each claim, a column for each level. Each cell has a
+// resultsPage is a matrix: a row for each claim, a column for each level. Each cell has a
 // mark for each finding, which links to the report of the run that shows it.
 var resultsPage = web.New(web.Page{Files: pageFiles, Name: "claims", Styles: []string{"matrix"}, Scripts: []string{"back", "claims"}, Funcs: template.FuncMap{
 	"truth": truthMark, "how": func(f Finding) string { return howFound(&f) }, "figure": func(f *Metric) string { return figureValue(*f) },

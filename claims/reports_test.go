@@ -72,9 +72,9 @@ func sampleClaims() []Claim {
 	return all
 }
 
-// TestClaimsReports compares what people and scripts read with testdata/claims.
+// TestClaimsReports compares what people and scripts read with testdata/reports.txt.
 func TestClaimsReports(t *testing.T) {
-	datadriven.RunTest(t, "testdata/claims.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/reports.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var b bytes.Buffer
 		var err error
 		switch d.Cmd {

@@ -26,12 +26,8 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 	for i := range r.Claims {
 		g.Rows = append(g.Rows, t.claimRows(&r.Claims[i])...)
 	}
-	if err := g.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
-	if err := t.figures(r); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
+	t.Table(&g)
+	t.figures(r)
 	t.skipped(r)
 	t.deviations(r)
 	t.bounds(r)
@@ -125,7 +121,7 @@ func figureValue(f Metric) string {
 }
 
 // figures writes the measured figures, and then their meanings.
-func (t tableWriter) figures(r *Result) error {
+func (t tableWriter) figures(r *Result) {
 	var meanings []string
 	g := term.Grid{Header: []string{"Claim", "Case", "Figure", "Median", "95 % interval"}, Wide: 1, Right: []int{3}}
 	for _, c := range r.Claims {
@@ -146,16 +142,13 @@ func (t tableWriter) figures(r *Result) error {
 		}
 	}
 	if len(g.Rows) == 0 {
-		return nil
+		return
 	}
 	t.Title("Figures")
-	if err := g.Write(t, t.Width); err != nil {
-		return err
-	}
+	t.Table(&g)
 	for _, says := range meanings {
 		t.Text("  ", says)
 	}
-	return nil
 }
 
 // bounds explains the bounds of the properties that hold, and how many of them may be too low.
@@ -308,9 +301,7 @@ func PlantedBugs(w io.Writer, r *Result, opt term.Options) error {
 			}
 		}
 	}
-	if err := g.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
+	t.Table(&g)
 	t.skipped(r)
 	t.deviations(r)
 	fmt.Fprintf(t, "\n%d of %s caught, and the same lock without the bug acquitted, in %s.\n", caught, term.Plural(len(r.Claims), "planted bug"), term.Span(r.Took.Round(time.Millisecond)))
@@ -333,8 +324,6 @@ func WriteChanges(w io.Writer, changes []Change, baseline string, opt term.Optio
 		}
 		g.Rows = append(g.Rows, []string{c.Claim, c.What, c.Before, now})
 	}
-	if err := g.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
+	t.Table(&g)
 	return t.Flush(w)
 }

@@ -43,9 +43,7 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	for _, l := range x.Properties {
 		verdicts.Rows = append(verdicts.Rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, web.Word(l.Verdict)), l.Why})
 	}
-	if err := verdicts.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: lay out the exploration: %w", err)
-	}
+	t.Table(&verdicts)
 	for i, caveat := range x.Caveats() {
 		if i == 0 {
 			t.WriteByte('\n')
@@ -64,18 +62,14 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 		}
 	}
 	t.Text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
-	if err := t.coverage(x); err != nil {
-		return fmt.Errorf("reports: lay out the exploration: %w", err)
-	}
+	t.coverage(x)
 	if len(x.Found) > 0 {
 		t.Title("Violations")
 		g := term.Grid{Header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, Wide: 3, Right: []int{0, 1, 2}}
 		for _, f := range x.Found {
 			g.Rows = append(g.Rows, []string{term.Count(f.Number), fmt.Sprint(f.Seed), term.Count(f.Count), f.Reason})
 		}
-		if err := g.Write(t, t.Width); err != nil {
-			return fmt.Errorf("reports: lay out the exploration: %w", err)
-		}
+		t.Table(&g)
 	}
 	return t.Flush(w)
 }
@@ -98,7 +92,7 @@ var plainer = map[string]string{"schedule": "explicit", "none": "without faults"
 
 // coverage writes the table of faults: how many of each kind, and in which step of the protocol
 // they struck the clients.
-func (t *terminal) coverage(x *search.ExploreResult) error {
+func (t *terminal) coverage(x *search.ExploreResult) {
 	t.Title("Faults, and what the clients did that they struck")
 	g := term.Grid{Header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), Right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
@@ -111,9 +105,9 @@ func (t *terminal) coverage(x *search.ExploreResult) error {
 	}
 	if len(g.Rows) == 0 {
 		t.Text("", "No fault was drawn.")
-		return nil
+		return
 	}
-	return g.Write(t, t.Width)
+	t.Table(&g)
 }
 
 // ExploredJSON writes the result of an exploration as one JSON object. Its fields are a contract.

@@ -29,10 +29,6 @@ func TestGolden(t *testing.T) {
 		if filepath.Ext(path) != ".txt" && filepath.Ext(path) != "" {
 			return // pictures, of TestScreens
 		}
-		switch filepath.Base(path) {
-		case "claims.txt", "audit.txt", "diff.txt", "scoreboard.txt":
-			return // of TestClaimsReports, TestAuditReports, TestDiff and TestScoreboardReports
-		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var b bytes.Buffer
 			switch d.Cmd {

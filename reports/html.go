@@ -1,10 +1,9 @@
 package reports
 
 import (
-	"embed"
-
 	"bytes"
 	"compress/flate"
+	"embed"
 	"encoding/base64"
 	"errors"
 	"fmt"

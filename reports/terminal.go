@@ -27,22 +27,12 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt term.Options
 	}
 	t.possible(r)
 	t.facts(h, r)
-	steps := []func() error{
-		func() error { return t.levels(levelsOf(h, r), opt.Verbose) },
-		func() error { t.counts(r); return nil },
-		func() error {
-			if h.Header.Driver == history.Imported {
-				return nil
-			}
-			return t.faults(history.Faults(h.Ops))
-		},
-		func() error { t.where(r); return nil },
+	t.levels(levelsOf(h, r), opt.Verbose)
+	t.counts(r)
+	if h.Header.Driver != history.Imported {
+		t.faults(history.Faults(h.Ops))
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return fmt.Errorf("reports: lay out the terminal report: %w", err)
-		}
-	}
+	t.where(r)
 	return t.Flush(w)
 }
 
@@ -94,7 +84,7 @@ func newTerminal(opt term.Options) *terminal { return &terminal{term.New(opt)} }
 const widestProperty = 20
 
 // levels writes the table of verdicts, and below it once the text that all rows would repeat.
-func (t *terminal) levels(levels []level, verbose bool) error {
+func (t *terminal) levels(levels []level, verbose bool) {
 	g := term.Grid{Header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, Wide: 5, Right: []int{3, 4}}
 	var untested []string
 	faults, cases, underFaults := "", false, false
@@ -126,9 +116,7 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	g.DropEmpty(3, cases)
 	t.Title("Verdicts")
 	if len(g.Rows) > 0 {
-		if err := g.Write(t, t.Width); err != nil {
-			return err
-		}
+		t.Table(&g)
 	}
 	if len(untested) > 0 || cases || faults != "" {
 		t.WriteByte('\n')
@@ -137,7 +125,6 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	if len(untested) > 0 {
 		t.Text("", "Not tested: "+term.Printable(strings.Join(untested, ", "))+"; -v says why.")
 	}
-	return nil
 }
 
 // legend explains the columns of the table of verdicts, and names the faults that took effect.
@@ -168,11 +155,11 @@ func (t *terminal) counts(r *judge.Result) {
 
 // faults writes a table of the faults by kind: how many, and one example of the evidence for an
 // effect.
-func (t *terminal) faults(faults []*history.Fault) error {
+func (t *terminal) faults(faults []*history.Fault) {
 	t.Title("Faults")
 	if len(faults) == 0 {
 		t.Text("", "None was injected.")
-		return nil
+		return
 	}
 	type kind struct {
 		installed, bit, skipped int
@@ -211,7 +198,7 @@ func (t *terminal) faults(faults []*history.Fault) error {
 		}
 		g.Rows = append(g.Rows, []string{term.Printable(name), term.Count(k.installed), term.Count(k.bit), term.Count(k.skipped), term.Printable(example)})
 	}
-	return g.Write(t, t.Width)
+	t.Table(&g)
 }
 
 // longestExample limits the bytes of an example: a fault on many keys would fill the screen.

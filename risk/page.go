@@ -2,7 +2,6 @@ package risk
 
 import (
 	"embed"
-
 	"html/template"
 	"io"
 	"math"

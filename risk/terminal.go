@@ -24,9 +24,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 	for _, c := range shownCauses(r) {
 		g.Rows = append(g.Rows, []string{c.Name, twoDigits(c.PerYear), c.L2, c.L4})
 	}
-	if err := g.Write(t, t.Width); err != nil {
-		return fmt.Errorf("reports: lay out the causes: %w", err)
-	}
+	t.Table(&g)
 	t.WriteByte('\n')
 	t.Text("", "Meets: how often the fault, a lease and another client who wants the key come together. "+`"<2": none was seen, and with 95 % confidence there are fewer.`)
 	for _, line := range notes(r) {
@@ -38,9 +36,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 		for _, a := range r.WhatIf {
 			g.Rows = append(g.Rows, []string{a.Name, figures(a.Exclusion), figures(a.Effects)})
 		}
-		if err := g.Write(t, t.Width); err != nil {
-			return fmt.Errorf("reports: lay out the other setups: %w", err)
-		}
+		t.Table(&g)
 	}
 	t.Title("Not covered")
 	for _, line := range r.Not {

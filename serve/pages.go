@@ -2,7 +2,6 @@ package serve
 
 import (
 	"embed"
-
 	"fmt"
 	"html/template"
 	"io"

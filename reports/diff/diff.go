@@ -72,7 +72,7 @@ type Comparison struct {
 	Latencies   []LatencyChange `json:"latencies"`
 	DurationsNS [2]int64        `json:"durations_ns"`
 
-	Lanes []Lane
+	Lanes []Lane `json:"-"`
 }
 
 // Change is a value that differs between the runs.

@@ -41,7 +41,7 @@ func diffRuns() (a, b Run) {
 }
 
 func TestDiff(t *testing.T) {
-	datadriven.RunTest(t, "testdata/diff/diff.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/diff.txt", func(t *testing.T, d *datadriven.TestData) string {
 		width := 80
 		d.MaybeScanArgs(t, "width", &width)
 		a, b := diffRuns()

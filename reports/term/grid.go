@@ -28,7 +28,7 @@ const Gap = 2
 // Narrowest is the minimum width of the column that wraps.
 const Narrowest = 24
 
-func (g *Grid) Write(w io.Writer, width int) error {
+func (g *Grid) write(w io.Writer, width int) error {
 	room := width - Gap
 	for c := range g.Header {
 		if c == g.Wide {

@@ -21,6 +21,7 @@ type Writer struct {
 	bytes.Buffer
 	Width  int // columns
 	Colors Colors
+	err    error // of a table
 }
 
 // New returns a writer for a terminal.
@@ -28,9 +29,13 @@ func New(opt Options) *Writer {
 	return &Writer{Width: max(cmp.Or(opt.Width, 80), 40), Colors: Colors(opt.Color)}
 }
 
-// Flush writes the report to out.
+// Table writes a table. If it fails, so does Flush.
+func (t *Writer) Table(g *Grid) { t.err = cmp.Or(t.err, g.write(t, t.Width)) }
+
+// Flush writes the report to out. If it returns an error, part of the report may be missing.
 func (t *Writer) Flush(out io.Writer) error {
-	if _, err := out.Write(t.Bytes()); err != nil {
+	_, err := out.Write(t.Bytes())
+	if err = cmp.Or(t.err, err); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

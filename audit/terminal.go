@@ -53,7 +53,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 // cardWriter writes the parts of a report card.
 type cardWriter struct{ *term.Writer }
 
-// table writes the table, or auditParagraphs if the terminal is too narrow for it.
+// table writes the table, or paragraphs if the terminal is too narrow for it.
 func (t cardWriter) table(r *Result) {
 	levels := shownLevels(r)
 	g := term.Grid{Header: append(append([]string{"Situation"}, levels...), "Tried"), Right: []int{len(levels) + 1}}

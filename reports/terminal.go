@@ -10,7 +10,6 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports/term"
-	"lockpick/reports/web"
 )
 
 // Terminal writes the report of a run for a terminal: the verdict first, then the reason of the
@@ -38,7 +37,7 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt term.Options
 
 // headline writes the headline, on one line if it fits. Only the verdict is coloured.
 func (t *terminal) headline(head headline) {
-	word := strings.ToUpper(web.Word(head.Verdict))
+	word := strings.ToUpper(term.VerdictWord(head.Verdict))
 	text := head.Why
 	if head.Level != "" {
 		text = head.Level + " " + head.Property + ": " + text
@@ -53,7 +52,7 @@ func (t *terminal) headline(head headline) {
 		fmt.Fprintf(t, "%*s%s\n", len(word)+2, "", t.Colors.Bold(line))
 	}
 	if len(head.Also) > 0 {
-		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", web.Word(head.Verdict), strings.Join(head.Also, ", ")))
+		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", term.VerdictWord(head.Verdict), strings.Join(head.Also, ", ")))
 	}
 	if head.Meaning != "" {
 		t.Text(strings.Repeat(" ", len(word)+2), head.Meaning)
@@ -89,7 +88,7 @@ func (t *terminal) levels(levels []level, verbose bool) {
 	var untested []string
 	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict, finding := t.Colors.Verdict(l.Verdict, term.Printable(web.Word(l.Verdict))), l.Why
+		verdict, finding := t.Colors.Verdict(l.Verdict, term.Printable(term.VerdictWord(l.Verdict))), l.Why
 		if l.Verdict == "" {
 			if !verbose {
 				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))

@@ -11,6 +11,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/reports/diff"
+	"lockpick/reports/term"
 	"lockpick/reports/web"
 )
 
@@ -38,7 +39,7 @@ type Entry struct {
 }
 
 // Word returns the verdict in a word; empty: the entry has no result.
-func (e Entry) Word() string { return web.Word(e.Verdict) }
+func (e Entry) Word() string { return term.VerdictWord(e.Verdict) }
 
 // PerMinute returns the number of violations per minute; empty: there are none.
 func (e Entry) PerMinute() string {
@@ -50,7 +51,7 @@ func (e Entry) PerMinute() string {
 
 // Search returns the text that the page's search looks at, in lower case.
 func (e Entry) Search() string {
-	return strings.ToLower(strings.Join([]string{e.Name, e.Label, e.Kind, web.Word(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
+	return strings.ToLower(strings.Join([]string{e.Name, e.Label, e.Kind, term.VerdictWord(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
 }
 
 // Size formats the size with its unit.

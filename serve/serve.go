@@ -2,7 +2,7 @@
 // progress, the differences between two runs, and the changes from run to run. It changes nothing, unless it
 // is configured to let people label and delete runs.
 //
-// Package reports renders the pages. Files in a store may come from somebody else, so every file is served in
+// pages.go, trend_page.go and live_page.go render the pages of the store itself, each from a template under page/. Files in a store may come from somebody else, so every file is served in
 // a sandbox: a page of the store has access neither to the other pages nor to the network. The server answers
 // only requests that name its own address, so that no page elsewhere can reach it under another name.
 package serve

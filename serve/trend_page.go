@@ -10,6 +10,7 @@ import (
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/reports/diff"
+	"lockpick/reports/term"
 	"lockpick/reports/web"
 )
 
@@ -32,7 +33,7 @@ type trendFinding struct {
 func trendOfRun(e Entry, r *judge.Result) trendRun {
 	t := trendRun{Entry: e, Granted: r.Counts.Granted}
 	for _, v := range r.Verdicts {
-		t.Found = append(t.Found, trendFinding{v.Level + " " + checker.TitleOf(v.Name), v.Verdict, web.Word(v.Verdict)})
+		t.Found = append(t.Found, trendFinding{v.Level + " " + checker.TitleOf(v.Name), v.Verdict, term.VerdictWord(v.Verdict)})
 	}
 	return t
 }

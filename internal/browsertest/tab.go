@@ -1,3 +1,7 @@
+// Package browsertest opens pages in a browser of this machine, for tests of reports. A test is skipped where there is none.
+//
+// Start starts the browser, Open and OpenAddress open a Tab; Ask and Wait read the page, Do acts on it, and Quiet fails the
+// test if the page complained or loaded anything.
 package browsertest
 
 import (

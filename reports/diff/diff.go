@@ -1,3 +1,8 @@
+// Package diff compares two runs: their scenarios, verdicts, rates of violations, latencies and counts.
+//
+// Open reads a run of a store, with the course of its history (course.go). Compare finds what differs, and fields.go
+// names the changed fields of the scenario. A Comparison is written for a terminal or as JSON; package serve makes a page
+// of its Tables and Lanes.
 package diff
 
 import (
@@ -17,7 +22,6 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/reports/term"
-	"lockpick/reports/web"
 )
 
 // Run is one side of a comparison.
@@ -149,6 +153,7 @@ func rates(name string, a, b int, ra, rb *judge.Result) RateChange {
 	return RateChange{Name: name, Before: a, After: b, PerMinute: [2]*float64{PerMinute(a, ra.Duration), PerMinute(b, rb.Duration)}}
 }
 
+// PerMinute returns the rate of n events within d; nil: d is not positive.
 func PerMinute(n int, d time.Duration) *float64 {
 	if d <= 0 {
 		return nil
@@ -175,7 +180,7 @@ func (d *Comparison) Tables() []Table {
 	}
 	var verdicts []Change
 	for _, c := range d.Verdicts {
-		verdicts = append(verdicts, Change{c.Name, web.Word(checker.Verdict(c.Before)), web.Word(checker.Verdict(c.After))})
+		verdicts = append(verdicts, Change{c.Name, term.VerdictWord(checker.Verdict(c.Before)), term.VerdictWord(checker.Verdict(c.After))})
 	}
 	return []Table{
 		{"Configured", configured, d.Configured},
@@ -250,6 +255,7 @@ func latencyChanges(list []LatencyChange) (all []Change) {
 	return all
 }
 
+// RateText formats a rate with one decimal, or as a dash if there is none.
 func RateText(rate *float64) string {
 	if rate == nil {
 		return "–"

@@ -1,3 +1,7 @@
+// Package junit writes verdicts as JUnit XML, for CI: runs, audits and claims with one writer.
+//
+// A program adds cases to suites and the suites to Suites; Add counts them, and Write writes the document. Readers of
+// JUnit (Jenkins, GitLab, Ant) agree on few elements, and only these are here.
 package junit
 
 import (
@@ -6,16 +10,18 @@ import (
 	"io"
 )
 
+// Suites is the document, with the sums of its suites.
 type Suites struct {
 	XMLName  xml.Name `xml:"testsuites"`
 	Name     string   `xml:"name,attr"`
 	Tests    int      `xml:"tests,attr"`
 	Failures int      `xml:"failures,attr"`
 	Errors   int      `xml:"errors,attr"`
-	Time     string   `xml:"time,attr"`
+	Time     string   `xml:"time,attr"` // seconds
 	Suites   []*Suite `xml:"testsuite"`
 }
 
+// Suite is a group of cases.
 type Suite struct {
 	Name     string `xml:"name,attr"`
 	Tests    int    `xml:"tests,attr"`
@@ -25,6 +31,7 @@ type Suite struct {
 	Cases    []Case `xml:"testcase"`
 }
 
+// Case is a test case. At most one of Failure, Error and Skipped is set; a case without them has passed.
 type Case struct {
 	Name    string   `xml:"name,attr"`
 	Class   string   `xml:"classname,attr"`
@@ -35,6 +42,7 @@ type Case struct {
 	Out     string   `xml:"system-out,omitempty"`
 }
 
+// Message says why a case did not pass.
 type Message struct {
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`

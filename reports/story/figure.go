@@ -72,7 +72,7 @@ func Figure(v *checker.Violation, clients []string) (template.HTML, Signs) {
 	fmt.Fprintf(f, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", figureWidth, f.height(), escape("The steps as a picture. "+v.Summary))
 	f.draw()
 	f.WriteString("</svg>")
-	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
+	return template.HTML(f.String()), f.signs // escape escaped all text in it
 }
 
 func newFigure(v *checker.Violation, clients []string) *figure {

@@ -8,21 +8,13 @@ import (
 	"lockpick/checker"
 )
 
-// Word returns the word for a verdict in reports: "inconclusive" for an invalid one.
-func Word(v checker.Verdict) string {
-	if v == checker.Invalid {
-		return "inconclusive"
-	}
-	return string(v)
-}
-
-// Sign returns a sign for a verdict, so that readers need not tell colours apart.
-func Sign(v checker.Verdict) string {
+// VerdictSign returns a sign for a verdict, so that readers need not tell colours apart.
+func VerdictSign(v checker.Verdict) string {
 	return map[checker.Verdict]string{checker.Violated: "✕", checker.Holds: "✓", checker.Unknown: "?", checker.Invalid: "–"}[v]
 }
 
-// Level writes the name of a level with its title as a tooltip.
-func Level(level string) template.HTML {
+// LevelMark writes the name of a level with its title as a tooltip.
+func LevelMark(level string) template.HTML {
 	if level == "" {
 		return ""
 	}

@@ -153,18 +153,12 @@ func (t tableWriter) figures(r *Result) {
 // bounds explains the bounds of the properties that hold, and how many of them may be too low.
 func (t tableWriter) bounds(r *Result) {
 	n := 0
-	for _, c := range r.Claims {
-		for _, k := range c.Cases {
-			findings := k.Findings
-			if k.Twin != nil {
-				findings = slices.Concat(findings, k.Twin.Findings)
+	for i := range r.Claims {
+		r.Claims[i].each(func(f *Finding) {
+			if f.Found == checker.Holds {
+				n++
 			}
-			for _, f := range findings {
-				if f.Found == checker.Holds {
-					n++
-				}
-			}
-		}
+		})
 	}
 	if n == 0 {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/reports/diff"
+	"lockpick/reports/term"
 )
 
 func diffCommand() *cobra.Command {
@@ -38,7 +39,7 @@ without a result, such as that of a harness that was killed, is judged first.`,
 			}
 			d := diff.Compare(runs[0], runs[1])
 			if asJSON {
-				return diff.JSON(os.Stdout, d)
+				return term.WriteJSON(os.Stdout, d)
 			}
 			width, _ := terminal()
 			return diff.Terminal(os.Stdout, d, width)

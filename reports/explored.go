@@ -50,17 +50,13 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 		t.Text("", caveat)
 	}
 	t.Title("Counts")
-	var said []string
-	for _, f := range countsIn(x.Counts) {
-		said = append(said, f.Name+" "+f.Value)
-	}
 	var shapes []string
 	for _, s := range []string{"schedule", scenario.Guided, scenario.Random, "none", scenario.Uniform + " scheduler", scenario.PCT + " scheduler"} {
 		if n := x.Shapes[s]; n > 0 {
 			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), term.Count(n)))
 		}
 	}
-	t.Text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
+	t.Text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(texts(countsIn(x.Counts)), "; "))
 	t.coverage(x)
 	if len(x.Found) > 0 {
 		t.Title("Violations")

@@ -24,10 +24,7 @@ func cardOf(x *Export) string {
 
 // cardRun says what was run.
 func cardRun(x *Export) string {
-	said := []string{"Lockpick", x.Result.Name}
-	for _, f := range factsOf(x.History, x.Result) {
-		said = append(said, f.Name+" "+f.Value)
-	}
+	said := append([]string{"Lockpick", x.Result.Name}, texts(factsOf(x.History, x.Result))...)
 	return strings.Join(said[:min(len(said), 8)], " · ")
 }
 

@@ -14,6 +14,14 @@ import (
 // fact is a name and a value, such as a part of the configuration that readers need to judge a run.
 type fact struct{ Name, Value string }
 
+// texts returns each fact with its name.
+func texts(facts []fact) (said []string) {
+	for _, f := range facts {
+		said = append(said, f.Name+" "+f.Value)
+	}
+	return said
+}
+
 // factsOf describes the run: its lock, masters, faults and seed; of imported logs only clients,
 // keys and times.
 func factsOf(h *history.History, r *judge.Result) []fact {

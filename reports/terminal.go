@@ -60,12 +60,8 @@ func (t *terminal) headline(head headline) {
 }
 
 func (t *terminal) facts(h *history.History, r *judge.Result) {
-	var said []string
-	for _, f := range factsOf(h, r) {
-		said = append(said, f.Name+" "+f.Value)
-	}
 	t.WriteByte('\n')
-	t.Text("", r.Name+": "+strings.Join(said, "; "))
+	t.Text("", r.Name+": "+strings.Join(texts(factsOf(h, r)), "; "))
 	for _, note := range r.Notes {
 		t.Text("Note: ", note)
 	}
@@ -144,12 +140,8 @@ func (t *terminal) legend(cases, underFaults bool, faults string) {
 }
 
 func (t *terminal) counts(r *judge.Result) {
-	var said []string
-	for _, f := range countsOf(r) {
-		said = append(said, f.Name+" "+f.Value)
-	}
 	t.Title("Counts")
-	t.Text("", strings.Join(said, "; "))
+	t.Text("", strings.Join(texts(countsOf(r)), "; "))
 }
 
 // faults writes a table of the faults by kind: how many, and one example of the evidence for an

@@ -98,8 +98,3 @@ func fewestSays(f *reduce.WhyFaults) (lines []string) {
 	}
 	return append(slices.Clone(f.Steps), text+".")
 }
-
-// WhyJSON writes r as one JSON object.
-func WhyJSON(w io.Writer, r *reduce.WhyResult) error {
-	return term.WriteJSON(w, r)
-}

@@ -20,7 +20,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 	}
 	t.Text("", fmt.Sprintf("With 95 %% confidence, for %s. An estimate by simulation, as good as the rates that it was given.", describe(r)))
 	t.Title("By cause, a year")
-	g := term.Grid{Header: []string{"Cause", "Meets", "L2", effectsLevel(r)}, Right: []int{1, 2, 3}}
+	g := term.Grid{Header: []string{"Cause", "Meets", "L2", r.Setup.effects().Level}, Right: []int{1, 2, 3}}
 	for _, c := range shownCauses(r) {
 		g.Rows = append(g.Rows, []string{c.Name, twoDigits(c.PerYear), c.L2, c.L4})
 	}
@@ -32,7 +32,7 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 	}
 	if len(r.WhatIf) > 0 {
 		t.Title("What if, a year")
-		g := term.Grid{Header: []string{"Instead", "L2", effectsLevel(r)}, Right: []int{1, 2}}
+		g := term.Grid{Header: []string{"Instead", "L2", r.Setup.effects().Level}, Right: []int{1, 2}}
 		for _, a := range r.WhatIf {
 			g.Rows = append(g.Rows, []string{a.Name, figures(a.Exclusion), figures(a.Effects)})
 		}
@@ -63,19 +63,8 @@ func shownCauses(r *Result) (shown []shownCause) {
 	return shown
 }
 
-func effectsLevel(r *Result) string {
-	if r.Setup.Fencing {
-		return "L5"
-	}
-	return "L4"
-}
-
-func effectsTitle(r *Result) string {
-	if r.Setup.Fencing {
-		return "Double effects (L5)"
-	}
-	return "Double effects (L4)"
-}
+// effectsTitle names the second kind of violation.
+func effectsTitle(r *Result) string { return "Double effects (" + r.Setup.effects().Level + ")" }
 
 // Headlines returns the two main results, one sentence each: violations of L2, and of L4 or L5.
 func Headlines(r *Result) []string {

@@ -56,7 +56,7 @@ func TestCourse(t *testing.T) {
 		t.Errorf("the first violations: %v and %v", runs[0].Course.First, runs[1].Course.First)
 	}
 	d := diff.Compare(runs[0], runs[1])
-	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return writeDiff(w, d, [2]string{"", ""}) }, 1200, 1400, false)
+	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return diffPage.Write(w, &pageData{Diff: d, Pages: [2]string{"", ""}}) }, 1200, 1400, false)
 	b.Wait("two drawings", `document.querySelectorAll('figure.rate').length === 2 && document.querySelectorAll('.rate .violation').length === 1`)
 	right := func(n int) string {
 		return fmt.Sprintf(`Math.max(...[...document.querySelectorAll('figure.rate')[%d].querySelectorAll('.bar')].map((r) => r.x.baseVal.value + r.width.baseVal.value))`, n)

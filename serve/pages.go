@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -64,15 +63,14 @@ func (e Entry) Size() string {
 	return fmt.Sprintf("%.3g %s", size, units[i])
 }
 
+// pageData is the data of the templates; each page uses a part of it.
 type pageData struct {
 	web.Frame
 	entryList
 	Asked *change
 	Trend *trend
 	Diff  *diff.Comparison
-	Lanes []diff.Lane
-	Parts []diff.Table
-	Pages [2]string // addresses of the reports of the compared runs
+	Pages [2]string // addresses of the reports of the compared runs; empty: it has none
 }
 
 // servedPage is a page of the store, which only a server shows.
@@ -102,29 +100,11 @@ type entryList struct {
 // pageLink is a link to a page.
 type pageLink struct{ Text, Href string }
 
-// writeList writes the page that lists a store. A server shows it: its links are relative to the
-// server's root.
-func writeList(w io.Writer, list entryList) error {
-	return listPage.Write(w, &pageData{entryList: list})
-}
-
 // change is a change of a store that a user has to confirm.
 type change struct {
 	Action  string // label or delete
 	Entries []Entry
 	Token   string // the confirmation must contain it
-}
-
-// writeChange writes the page that asks for a label, or for the confirmation of a deletion.
-func writeChange(w io.Writer, c change) error {
-	return changePage.Write(w, &pageData{Asked: &c})
-}
-
-// writeDiff writes the page of a comparison. pages are the addresses of the two runs' reports;
-// empty: the run has no report.
-func writeDiff(w io.Writer, d *diff.Comparison, pages [2]string) error {
-	p := &pageData{Diff: d, Lanes: d.Lanes, Pages: pages, Parts: d.Tables()}
-	return diffPage.Write(w, p)
 }
 
 // Relabel returns the address of the page that asks for a label.

@@ -25,7 +25,9 @@ func TestStorePage(t *testing.T) {
 		entries = append(entries, e)
 	}
 	entries = append(entries, Entry{Name: "<b>claims</b>", Kind: "claims", Verdict: checker.Invalid}, Entry{Name: "cut", Kind: "run", Why: "it was cut off"})
-	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return writeList(w, entryList{Dir: "store", Entries: entries}) }, 1200, 800, false)
+	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error {
+		return listPage.Write(w, &pageData{entryList: entryList{Dir: "store", Entries: entries}})
+	}, 1200, 800, false)
 	shown := `[...document.querySelectorAll('.store tbody tr')].filter((r) => r.checkVisibility()).length`
 	b.Wait("all rows", shown+` === 14 && document.getElementById('compare').disabled`)
 	b.Picture("store")

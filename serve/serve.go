@@ -133,7 +133,7 @@ func (s *Server) list(w http.ResponseWriter) {
 	if to := s.pageOf("", audit.ScoreboardFile); to != "" {
 		list.Links = append(list.Links, pageLink{Text: "Scoreboard", Href: to})
 	}
-	page(w, func(out io.Writer) error { return writeList(out, list) })
+	page(w, func(out io.Writer) error { return listPage.Write(out, &pageData{entryList: list}) })
 }
 
 func (s *Server) diff(w http.ResponseWriter, names []string) {
@@ -156,7 +156,9 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 		}
 		runs[i], pages[i] = run, s.pageOf(name, judge.ReportFile)
 	}
-	page(w, func(out io.Writer) error { return writeDiff(out, diff.Compare(runs[0], runs[1]), pages) })
+	page(w, func(out io.Writer) error {
+		return diffPage.Write(out, &pageData{Diff: diff.Compare(runs[0], runs[1]), Pages: pages})
+	})
 }
 
 // plain reports whether a name can be the name of a folder in the store, and not a path.

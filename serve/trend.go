@@ -47,7 +47,7 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 		http.Error(w, "no such runs in the store", http.StatusNotFound)
 		return
 	}
-	page(w, func(out io.Writer) error { return writeTrend(out, newTrend(of, runs)) })
+	page(w, func(out io.Writer) error { return trendPage.Write(out, &pageData{Trend: newTrend(of, runs)}) })
 }
 
 // trendRun reads the result of an entry. An entry that cannot be read has no result; the list shows why.

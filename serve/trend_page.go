@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"io"
 	"slices"
 	"time"
 
@@ -160,9 +159,5 @@ func (t *trend) bars() {
 	}
 }
 
+// trendPage compares runs of one scenario, of the claims or of an audit.
 var trendPage = servedPage(web.Page{Name: "trend", Forms: true})
-
-// writeTrend writes the page that compares runs of one scenario, of the claims or of an audit.
-func writeTrend(w io.Writer, t *trend) error {
-	return trendPage.Write(w, &pageData{Trend: t})
-}

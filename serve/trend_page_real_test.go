@@ -29,7 +29,7 @@ func TestTrendPage(t *testing.T) {
 	}
 	trend := newTrend("redlock", runs)
 	var page bytes.Buffer
-	if err := writeTrend(&page, trend); err != nil {
+	if err := trendPage.Write(&page, &pageData{Trend: trend}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"7 older ones are not shown", "run-46", "L2 mutual exclusion", "run-22: 66.0 violations and 620.0 leases granted per minute"} {
@@ -40,12 +40,12 @@ func TestTrendPage(t *testing.T) {
 	if strings.Contains(page.String(), "run-6<") || len(regexp.MustCompile(`<rect class="violation"`).FindAllString(page.String(), -1)) != trendRuns {
 		t.Error("the page shows other runs than the newest")
 	}
-	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return writeTrend(w, trend) }, 1200, 900, false)
+	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return trendPage.Write(w, &pageData{Trend: trend}) }, 1200, 900, false)
 	b.Wait("the page", `document.querySelectorAll('.trend td.changed').length === 1`)
 	b.Picture("trend")
 	b.Quiet()
 	c := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error {
-		return writeChange(w, change{Action: "delete", Entries: []Entry{runs[0].Entry, runs[1].Entry}, Token: "x"})
+		return changePage.Write(w, &pageData{Asked: &change{Action: "delete", Entries: []Entry{runs[0].Entry, runs[1].Entry}, Token: "x"}})
 	}, 1200, 500, true)
 	c.Wait("the question", `document.forms[0].method === 'post' && document.querySelectorAll('input[name=run]').length === 2`)
 	c.Picture("delete")

@@ -37,7 +37,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, action string) {
 		return
 	}
 	page(w, func(out io.Writer) error {
-		return writeChange(out, change{Action: action, Entries: entries, Token: s.token})
+		return changePage.Write(out, &pageData{Asked: &change{Action: action, Entries: entries, Token: s.token}})
 	})
 }
 

@@ -162,9 +162,6 @@ func PerMinute(n int, d time.Duration) *float64 {
 	return &rate
 }
 
-// JSON writes a comparison as one JSON object.
-func JSON(w io.Writer, d *Comparison) error { return term.WriteJSON(w, d) }
-
 // Table is one table of a comparison.
 type Table struct {
 	Title, Same string // Same replaces the rows if there are none

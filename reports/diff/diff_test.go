@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/reports/term"
 )
 
 // diffRuns returns two runs that differ in a field, a verdict, a number of violations and a
@@ -59,7 +60,7 @@ func TestDiff(t *testing.T) {
 		case "terminal":
 			err = Terminal(&out, Compare(a, b), width)
 		case "json":
-			err = JSON(&out, Compare(a, b))
+			err = term.WriteJSON(&out, Compare(a, b))
 		default:
 			return fmt.Sprintf("unknown command %q", d.Cmd)
 		}

@@ -51,17 +51,15 @@ type Message struct {
 // Add adds a case to a suite of s and counts it.
 func (s *Suites) Add(suite *Suite, c Case) {
 	suite.Cases = append(suite.Cases, c)
-	for _, n := range []struct {
-		is        bool
-		in, total *int
-	}{
-		{true, &suite.Tests, &s.Tests}, {c.Failure != nil, &suite.Failures, &s.Failures},
-		{c.Error != nil, &suite.Errors, &s.Errors},
-	} {
-		if n.is {
-			*n.in++
-			*n.total++
-		}
+	suite.Tests++
+	s.Tests++
+	if c.Failure != nil {
+		suite.Failures++
+		s.Failures++
+	}
+	if c.Error != nil {
+		suite.Errors++
+		s.Errors++
 	}
 	if c.Skipped != nil { // the schema of testsuites has no sum of these
 		suite.Skipped++

@@ -19,7 +19,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
-	"lockpick/reports"
+	"lockpick/reports/term"
 	"lockpick/workload"
 )
 
@@ -198,7 +198,7 @@ func auditBaseline(path string) (*audit.Result, error) {
 // outcome.
 func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 	page := filepath.Join(r.Folder, "index.html")
-	writePage := func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r.Result) }
+	writePage := func(w io.Writer, dir string) error { return audit.WritePage(w, dir, r.Result) }
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 		write func(w io.Writer, dir string) error
 	}{
 		{flags.html, writePage},
-		{flags.markdown, func(w io.Writer, _ string) error { return reports.AuditMarkdown(w, r.Result) }},
-		{flags.junit, func(w io.Writer, _ string) error { return reports.AuditJUnit(w, r) }},
+		{flags.markdown, func(w io.Writer, _ string) error { return audit.Markdown(w, r.Result) }},
+		{flags.junit, func(w io.Writer, _ string) error { return audit.JUnit(w, r) }},
 	} {
 		if file.path == "" {
 			continue
@@ -234,18 +234,18 @@ func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 
 func printAudit(out io.Writer, r *audit.Judged, page string, flags auditFlags) error {
 	if flags.asJSON {
-		return reports.WriteJSON(out, struct {
+		return term.WriteJSON(out, struct {
 			Verdict checker.Verdict `json:"verdict"`
 			*audit.Result
 			Changes []audit.Change `json:"changes"`
 			Page    string         `json:"page"`
 		}{r.Verdict(), r.Result, append([]audit.Change{}, r.Changes...), page})
 	}
-	if err := reports.Audit(out, r.Result, terminalOptions()); err != nil {
+	if err := audit.Terminal(out, r.Result, terminalOptions()); err != nil {
 		return err
 	}
 	if r.Before != nil {
-		if err := reports.AuditChanges(out, r.Changes, flags.baseline, terminalOptions()); err != nil {
+		if err := audit.WriteChanges(out, r.Changes, flags.baseline, terminalOptions()); err != nil {
 			return err
 		}
 	}

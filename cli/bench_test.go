@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/reports/term"
 )
 
 // BenchmarkCheckAndReport100k judges 100,000 recorded operations from their file,
@@ -28,7 +29,7 @@ func BenchmarkCheckAndReport100k(b *testing.B) {
 		if err := reports.HTML(io.Discard, h, r, nil); err != nil {
 			b.Fatal(err)
 		}
-		if err := reports.Terminal(io.Discard, h, r, reports.TerminalOptions{Width: 100}); err != nil {
+		if err := reports.Terminal(io.Discard, h, r, term.Options{Width: 100}); err != nil {
 			b.Fatal(err)
 		}
 		if r.Counts.Operations != ops {

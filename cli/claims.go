@@ -22,7 +22,7 @@ import (
 	"lockpick/claims"
 	"lockpick/history"
 	"lockpick/history/fault"
-	"lockpick/reports"
+	"lockpick/reports/term"
 	"lockpick/workload"
 )
 
@@ -265,7 +265,7 @@ func baselineOf(flags claimsFlags) (*claims.Result, error) {
 func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
 	others := claims.Latest(campaign.Store{Dir: flags.store}, r.Folder)
 	delete(others, r.Driver)
-	writePage := func(w io.Writer, dir string) error { return reports.ClaimsPage(w, dir, all, r, others) }
+	writePage := func(w io.Writer, dir string) error { return claims.WritePage(w, dir, all, r, others) }
 	page := filepath.Join(r.Folder, "index.html")
 	if err := writeStored(page, writePage); err != nil {
 		return err
@@ -279,7 +279,7 @@ func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, f
 		}
 	}
 	if flags.junit != "" {
-		if err := writeOutput(flags.junit, func(w io.Writer, _ string) error { return reports.JUnit(w, r) }); err != nil {
+		if err := writeOutput(flags.junit, func(w io.Writer, _ string) error { return claims.JUnit(w, r) }); err != nil {
 			return err
 		}
 	}
@@ -301,23 +301,23 @@ func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, f
 
 func printClaims(out io.Writer, r, before *claims.Result, changes []claims.Change, page string, flags claimsFlags) error {
 	if flags.asJSON {
-		return reports.WriteJSON(out, struct {
+		return term.WriteJSON(out, struct {
 			*claims.Result
 			Changes []claims.Change `json:"changes"`
 			Page    string          `json:"page"`
 		}{r, append([]claims.Change{}, changes...), page})
 	}
 	width, color := terminal()
-	opt := reports.TerminalOptions{Width: width, Color: color}
-	table := reports.Claims
+	opt := term.Options{Width: width, Color: color}
+	table := claims.Terminal
 	if flags.mutants {
-		table = reports.PlantedBugs
+		table = claims.PlantedBugs
 	}
 	if err := table(out, r, opt); err != nil {
 		return err
 	}
 	if before != nil {
-		if err := reports.Changes(out, changes, flags.baseline, opt); err != nil {
+		if err := claims.WriteChanges(out, changes, flags.baseline, opt); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
-	"lockpick/reports"
+	"lockpick/reports/diff"
+	"lockpick/reports/term"
 )
 
 func diffCommand() *cobra.Command {
@@ -29,19 +30,19 @@ without a result, such as that of a harness that was killed, is judged first.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			var runs [2]reports.DiffRun
+			var runs [2]diff.Run
 			for i, name := range args {
 				var err error
-				if runs[i], err = reports.OpenDiffRun(campaign.Store{Dir: store}, name); err != nil {
+				if runs[i], err = diff.Open(campaign.Store{Dir: store}, name); err != nil {
 					return orUsage(fmt.Errorf("%s: %w", name, err))
 				}
 			}
-			d := reports.Compare(runs[0], runs[1])
+			d := diff.Compare(runs[0], runs[1])
 			if asJSON {
-				return reports.DiffJSON(os.Stdout, d)
+				return term.WriteJSON(os.Stdout, d)
 			}
 			width, _ := terminal()
-			return reports.DiffTerminal(os.Stdout, d, width)
+			return diff.Terminal(os.Stdout, d, width)
 		},
 	}
 	storeFlag(cmd, &store)

@@ -11,7 +11,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/internal/spelling"
-	"lockpick/reports"
+	"lockpick/reports/term"
 )
 
 // The groups of the commands, by what a user wants to do.
@@ -104,7 +104,7 @@ func fitted(text string) string { return fittedAfter(0, text) }
 // fittedAfter is fitted for a text that begins in a column.
 func fittedAfter(column int, text string) string {
 	width, _ := terminal()
-	return reports.Wrap(strings.TrimRight(text, " \n"), min(width, 100), strings.Repeat(" ", column))
+	return term.Paragraphs(strings.TrimRight(text, " \n"), min(width, 100), strings.Repeat(" ", column))
 }
 
 // fittedExamples puts what an example says below its command where both do not fit into a line of the terminal.

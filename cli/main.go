@@ -16,10 +16,13 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	_ "lockpick/internal/realdrivers" // registers the drivers docker and process
+	"lockpick/reports/term"
+
+	_ "lockpick/internal/realdrivers"
 	"lockpick/internal/spelling"
-	"lockpick/reports"
 )
+
+// registers the drivers docker and process
 
 // The exit codes. Scripts depend on them.
 const (
@@ -124,7 +127,7 @@ func run(args []string) (code int) {
 
 // complain prints a sentence on stderr. Errors quote what others wrote, so control characters are replaced.
 func complain(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "lockpick: %s\n", reports.PrintableLines(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(os.Stderr, "lockpick: %s\n", term.PrintableLines(fmt.Sprintf(format, args...)))
 }
 
 // crashed reports a panic of the harness in one sentence, and writes the stack to a file. A crash is not a

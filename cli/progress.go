@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"lockpick/campaign"
-	"lockpick/reports"
+	"lockpick/reports/term"
 )
 
 // progress shows the progress of a run on stderr: a bar on a terminal, otherwise a line every
@@ -28,7 +28,7 @@ type progress struct {
 const every = 5 * time.Second
 
 func newProgress() *progress {
-	return &progress{terminal: term.IsTerminal(int(os.Stderr.Fd())), last: time.Now()}
+	return &progress{terminal: xterm.IsTerminal(int(os.Stderr.Fd())), last: time.Now()}
 }
 
 func (p *progress) line(format string, args ...any) {
@@ -37,7 +37,7 @@ func (p *progress) line(format string, args ...any) {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	fmt.Fprintln(os.Stderr, reports.PrintableLines(fmt.Sprintf(format, args...))) // clients and catalogues wrote some of it
+	fmt.Fprintln(os.Stderr, term.PrintableLines(fmt.Sprintf(format, args...))) // clients and catalogues wrote some of it
 }
 
 func (p *progress) live(s campaign.Status) {
@@ -86,7 +86,7 @@ const besideText = 28
 
 // stderrWidth returns the number of columns of the terminal that stderr is.
 func stderrWidth() int {
-	width, _, err := term.GetSize(int(os.Stderr.Fd()))
+	width, _, err := xterm.GetSize(int(os.Stderr.Fd()))
 	if err != nil || width <= 0 {
 		return 80
 	}

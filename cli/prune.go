@@ -15,7 +15,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
-	"lockpick/reports"
+	"lockpick/reports/term"
 	"lockpick/serve"
 )
 
@@ -114,7 +114,7 @@ func prune(store campaign.Store, rule serve.Prune, yes bool) error {
 			}
 		}
 		sum += e.Bytes
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", reports.PrintableLines(e.Name), e.Kind, reports.PrintableLines(cmp.Or(e.Word(), "no verdict")), units.HumanSize(float64(e.Bytes)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", term.PrintableLines(e.Name), e.Kind, term.PrintableLines(cmp.Or(e.Word(), "no verdict")), units.HumanSize(float64(e.Bytes)))
 	}
 	if err := w.Flush(); err != nil {
 		return err

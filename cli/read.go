@@ -16,10 +16,11 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/claims"
+	"lockpick/clients"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/history/logs"
-	"lockpick/reports"
+	"lockpick/reports/term"
 	"lockpick/workload"
 )
 
@@ -166,17 +167,17 @@ func listCommand() *cobra.Command {
 				listFields(w)
 			case "claims":
 				if as == "markdown" {
-					return reports.ClaimsMarkdown(os.Stdout, claims.Catalogue())
+					return claims.Markdown(os.Stdout, claims.Catalogue())
 				}
 				for _, c := range claims.Catalogue() {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", c.ID, c.Slug, c.Claim)
 				}
 			case "findings":
 				if as == "markdown" {
-					return reports.FindingsMarkdown(os.Stdout, findings())
+					return clients.FindingsMarkdown(os.Stdout)
 				}
-				for _, f := range findings() {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Library, f.Level, f.Said)
+				for _, f := range clients.Findings {
+					fmt.Fprintf(w, "%s %s\t%s\t%s\n", f.Library, f.Version, f.Level, f.Said)
 				}
 			case "situations":
 				listSituations(w)
@@ -229,12 +230,12 @@ func listRuns(w *tabwriter.Writer, store campaign.Store) error {
 	for _, run := range runs {
 		size := units.HumanSize(float64(campaign.SizeOf(os.DirFS(store.Dir), run)))
 		r, err := judge.ReadResult(filepath.Join(store.Dir, run))
-		run = reports.PrintableLines(run)
+		run = term.PrintableLines(run)
 		if err != nil {
 			fmt.Fprintf(w, "%s\tnot judged, %s (lockpick check %s)\n", run, size, run)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\t%s\n", run, reports.PrintableLines(fmt.Sprint(cmp.Or(r.Overall, r.Verdict()))), reports.PrintableLines(r.Lock), reports.PrintableLines(r.Driver), r.Counts.Granted, r.Counts.Faults, size)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\t%s\n", run, term.PrintableLines(fmt.Sprint(cmp.Or(r.Overall, r.Verdict()))), term.PrintableLines(r.Lock), term.PrintableLines(r.Driver), r.Counts.Granted, r.Counts.Faults, size)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/wholefile"
-	"lockpick/reports"
+	"lockpick/reports/term"
 	"lockpick/risk"
 )
 
@@ -134,12 +134,12 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 		return err
 	}
 	if flags.asJSON {
-		err = reports.WriteJSON(cmd.OutOrStdout(), struct {
+		err = term.WriteJSON(cmd.OutOrStdout(), struct {
 			*risk.Result
 			Page string `json:"page"`
 		}{r, page})
 	} else {
-		err = reports.Risk(cmd.OutOrStdout(), r, terminalOptions())
+		err = risk.Terminal(cmd.OutOrStdout(), r, terminalOptions())
 		fmt.Fprintf(cmd.OutOrStdout(), "The page: %s\n", page)
 	}
 	if err == nil && r.Stopped {
@@ -185,7 +185,7 @@ func keepRisk(r *risk.Result, flags riskFlags) (page string, err error) {
 		}
 	}
 	page = filepath.Join(dir, "index.html")
-	writePage := func(w io.Writer, _ string) error { return reports.RiskPage(w, r) }
+	writePage := func(w io.Writer, _ string) error { return risk.WritePage(w, r) }
 	if err := writeStored(page, writePage); err != nil || flags.html == "" {
 		return page, err
 	}

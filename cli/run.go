@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/reports/term"
 )
 
 func runCommand() *cobra.Command {
@@ -142,9 +143,9 @@ func (o output) print(h *history.History, r *judge.Result) error {
 	return reports.Terminal(o.to, h, r, opt)
 }
 
-func terminalOptions() reports.TerminalOptions {
+func terminalOptions() term.Options {
 	width, color := terminal()
-	return reports.TerminalOptions{Width: width, Color: color}
+	return term.Options{Width: width, Color: color}
 }
 
 // terminal returns the width of the output in columns, and whether it may have colours. It respects COLUMNS,
@@ -152,9 +153,9 @@ func terminalOptions() reports.TerminalOptions {
 func terminal() (width int, color bool) {
 	width = 100
 	fd := int(os.Stdout.Fd())
-	if term.IsTerminal(fd) {
+	if xterm.IsTerminal(fd) {
 		color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if columns, _, err := term.GetSize(fd); err == nil {
+		if columns, _, err := xterm.GetSize(fd); err == nil {
 			width = min(columns, 120)
 		}
 	}

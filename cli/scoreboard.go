@@ -17,7 +17,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
-	"lockpick/reports"
+	"lockpick/reports/term"
 )
 
 // everyClient is the name of all clients that come with Lockpick.
@@ -95,14 +95,6 @@ func entrants(only []string) ([]audit.Entrant, error) {
 	return all, nil
 }
 
-// findings returns what was said about libraries, and what a test of it showed.
-func findings() (all []reports.Finding) {
-	for _, f := range clients.Findings {
-		all = append(all, reports.Finding{Library: f.Library + " " + f.Version, Level: f.Level, Said: f.Said, Confirmed: f.Confirmed, Shows: f.Shows, Date: f.Date, Command: f.Command()})
-	}
-	return all
-}
-
 func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) error {
 	if flags.Confirm.Times < 1 || flags.Confirm.Attempts < 1 {
 		return usageError{errors.New("--replays and --attempts are at least 1")}
@@ -128,7 +120,7 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 	}
 	flags.Card = func(r *audit.Result) error {
 		page := filepath.Join(r.Folder, "index.html")
-		return writeStored(page, func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) })
+		return writeStored(page, func(w io.Writer, dir string) error { return audit.WritePage(w, dir, r) })
 	}
 	flags.Done = func(e audit.Entry, took time.Duration) error {
 		show.done()
@@ -147,12 +139,12 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 
 // reportScoreboard writes the requested outputs, prints the scoreboard to out, and returns the command's outcome.
 func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags) error {
-	page := filepath.Join(flags.store, reports.ScoreboardFile)
+	page := filepath.Join(flags.store, audit.ScoreboardFile)
 	if len(b.Entries) > 0 {
 		if err := os.MkdirAll(flags.store, 0o755); err != nil {
 			return err
 		}
-		writePage := func(w io.Writer, dir string) error { return reports.ScoreboardPage(w, dir, b) }
+		writePage := func(w io.Writer, dir string) error { return audit.ScoreboardPage(w, dir, b) }
 		if err := writeStored(page, writePage); err != nil {
 			return err
 		}
@@ -162,21 +154,21 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 			}
 		}
 		if flags.markdown != "" {
-			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return reports.ScoreboardMarkdown(w, b) }); err != nil {
+			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return audit.ScoreboardMarkdown(w, b) }); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
 	case flags.asJSON:
-		if err := reports.WriteJSON(out, struct {
+		if err := term.WriteJSON(out, struct {
 			*audit.Scoreboard
 			Page string `json:"page"`
 		}{b, page}); err != nil {
 			return err
 		}
 	case len(b.Entries) > 0:
-		if err := reports.Scoreboard(out, b, terminalOptions()); err != nil {
+		if err := audit.ScoreboardTerminal(out, b, terminalOptions()); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "The page with all stories: %s\n", page)

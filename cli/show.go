@@ -18,6 +18,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/reports/story"
 )
 
 // showFlags holds the flags of lockpick show.
@@ -151,12 +152,9 @@ func showStory(ctx context.Context, path string, number int) error {
 		return usageError{fmt.Errorf("--violation %d: the report lists %d violations, from 1 to %d", number, all, all)}
 	}
 	width, _ := terminal()
-	opt := reports.StoryOptions{Width: width}
-	if err := reports.Story(os.Stdout, v, opt); err != nil {
-		return err
-	}
-	fmt.Println()
-	return reports.SpaceTime(os.Stdout, v, opt)
+	width = max(cmp.Or(width, 100), 60)
+	_, err = fmt.Print(story.Prose(v, width), "\n", story.Diagram(v, width))
+	return err
 }
 
 // showAs writes a run, or a violation of it, in a format of other tools.

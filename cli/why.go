@@ -17,6 +17,7 @@ import (
 	"lockpick/checker"
 	"lockpick/internal/otherfile"
 	"lockpick/reports"
+	"lockpick/reports/term"
 	"lockpick/search/reduce"
 )
 
@@ -68,7 +69,7 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 				return err
 			}
 			if asJSON {
-				return reports.WhyJSON(os.Stdout, r)
+				return term.WriteJSON(os.Stdout, r)
 			}
 			return reports.Why(os.Stdout, r, terminalOptions())
 		},
@@ -102,7 +103,7 @@ func keepWhy(dir string, r *reduce.WhyResult) error {
 		fmt.Fprintln(os.Stderr, "lockpick: the scenario runs in another way now than when this run was recorded, so its report stays as it is")
 		return nil
 	}
-	if err := writeStored(filepath.Join(dir, whyFile), func(w io.Writer, _ string) error { return reports.WhyJSON(w, r) }); err != nil {
+	if err := writeStored(filepath.Join(dir, whyFile), func(w io.Writer, _ string) error { return term.WriteJSON(w, r) }); err != nil {
 		return err
 	}
 	return writeReport(dir, h, result)

@@ -7,6 +7,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/checker/narrative"
+	"lockpick/reports/term"
 )
 
 // causeRow is a cause of violations as the page lists it.
@@ -31,7 +32,7 @@ func causeRows(r *judge.Result, violations []listed) (rows []causeRow) {
 
 // causeTitle says how violations came about, by which faults.
 func causeTitle(c judge.Cause) string {
-	title := upperFirst(c.Says)
+	title := term.Capitalize(c.Says)
 	if len(c.Faults) > 0 {
 		title += " (" + strings.Join(c.Faults, ", ") + ")"
 	}
@@ -49,7 +50,7 @@ func causeLevels(c judge.Cause) string {
 		n[p.Level] += p.Count
 	}
 	for i, l := range levels {
-		levels[i] = fmt.Sprintf("%s ×%s", l, count(n[l]))
+		levels[i] = fmt.Sprintf("%s ×%s", l, term.Count(n[l]))
 	}
 	return strings.Join(levels, ", ")
 }
@@ -61,19 +62,19 @@ func (t *terminal) causes(r *judge.Result, first *narrative.Violation) {
 		return
 	}
 	if len(r.Causes) == 0 { // an older result
-		t.text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", count(all)))
+		t.Text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", term.Count(all)))
 		return
 	}
-	t.title(fmt.Sprintf("Causes of the %s violations", count(all)))
-	width := len(count(all)) + 1
+	t.Title(fmt.Sprintf("Causes of the %s violations", term.Count(all)))
+	width := len(term.Count(all)) + 1
 	for _, c := range r.Causes {
 		text := causeTitle(c) + ": " + causeLevels(c) + "."
 		if c.Without != "" {
 			text += " Inherent without " + c.Without + "."
 		}
-		t.text(fmt.Sprintf("  %*s  ", width, "×"+count(c.Count)), text)
+		t.Text(fmt.Sprintf("  %*s  ", width, "×"+term.Count(c.Count)), text)
 		if x := c.Example; x != nil && (first == nil || x.Summary != first.Summary || x.At != first.At) {
-			t.text(strings.Repeat(" ", width+4), "For example "+x.Summary+".")
+			t.Text(strings.Repeat(" ", width+4), "For example "+x.Summary+".")
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/checker/narrative"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 )
 
 // firstOf is the first violation of mutual exclusion that a few seeds of a scenario have.
@@ -60,10 +62,10 @@ func TestStoriesNameTheCause(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := firstOf(t, c.lock, c.change)
-			t.Logf("%s", prose(v, 120))
-			story := strings.Join(strings.Fields(prose(v, 1000)), " ")
-			if !regexp.MustCompile(c.says).MatchString(story) {
-				t.Errorf("the story does not say %s:\n%s", c.says, prose(v, 120))
+			t.Logf("%s", story.Prose(v, 120))
+			told := strings.Join(strings.Fields(story.Prose(v, 1000)), " ")
+			if !regexp.MustCompile(c.says).MatchString(told) {
+				t.Errorf("the story does not say %s:\n%s", c.says, story.Prose(v, 120))
 			}
 			if reason := strings.Join(v.Steps(), "\n"); !regexp.MustCompile("(?i)" + c.says).MatchString(reason) {
 				t.Errorf("the reason does not say %s:\n%s", c.says, reason)
@@ -112,7 +114,7 @@ func TestViolationsAreGroupedByCause(t *testing.T) {
 		t.Errorf("the planted bug is not the first cause: %+v", first)
 	}
 	var terminal, page, object bytes.Buffer
-	if err := errors.Join(Terminal(&terminal, h, r, TerminalOptions{}), HTML(&page, h, r, nil), JSON(&object, r)); err != nil {
+	if err := errors.Join(Terminal(&terminal, h, r, term.Options{}), HTML(&page, h, r, nil), JSON(&object, r)); err != nil {
 		t.Fatal(err)
 	}
 	var read struct{ Causes []judge.Cause }
@@ -121,7 +123,7 @@ func TestViolationsAreGroupedByCause(t *testing.T) {
 	}
 	told := strings.Join(strings.Fields(terminal.String()), " ")
 	for _, c := range r.Causes {
-		if title := causeTitle(c) + ": " + causeLevels(c); !strings.Contains(told, "×"+count(c.Count)+" "+title) {
+		if title := causeTitle(c) + ": " + causeLevels(c); !strings.Contains(told, "×"+term.Count(c.Count)+" "+title) {
 			t.Errorf("the terminal does not list %s:\n%s", title, terminal.String())
 		}
 		if !strings.Contains(page.String(), "<b>"+template.HTMLEscapeString(causeTitle(c))+"</b>") {

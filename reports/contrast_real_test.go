@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"lockpick/internal/browsertest"
 )
 
 // contrastOf lists the texts of the page whose contrast with what is behind them is below 4.5, and of large ones below 3.
@@ -34,17 +36,17 @@ const contrastOf = `(() => {
 
 // TestTextsHaveContrast: every text of a report can be read in light and in dark.
 func TestTextsHaveContrast(t *testing.T) {
-	ctx := browser(t)
+	ctx := browsertest.Start(t)
 	for name, p := range map[string]plan{"violated": violatedPlan(), "holding": soundPlan()} {
 		for _, dark := range []bool{false, true} {
 			h, r := synthesize(p)
-			b := openPage(t, ctx, func(w io.Writer) error { return HTML(w, h, r, nil) }, 1280, 900, dark)
-			b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-			ask[bool](b, `(document.querySelectorAll('details').forEach((d) => { d.open = true; }), true)`)
-			if bad := ask[string](b, contrastOf); bad != "" {
+			b := browsertest.Open(t, ctx, func(w io.Writer) error { return HTML(w, h, r, nil) }, 1280, 900, dark)
+			b.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+			browsertest.Ask[bool](b, `(document.querySelectorAll('details').forEach((d) => { d.open = true; }), true)`)
+			if bad := browsertest.Ask[string](b, contrastOf); bad != "" {
 				t.Errorf("%s, dark %v:\n%s", name, dark, bad)
 			}
-			if wide := ask[string](b, fmt.Sprintf(`[...document.querySelectorAll('main p, main td, header p')].filter((e) => e.scrollWidth > %d).map((e) => e.textContent.slice(0, 40)).join('\n')`, 1280)); wide != "" {
+			if wide := browsertest.Ask[string](b, fmt.Sprintf(`[...document.querySelectorAll('main p, main td, header p')].filter((e) => e.scrollWidth > %d).map((e) => e.textContent.slice(0, 40)).join('\n')`, 1280)); wide != "" {
 				t.Errorf("%s: wider than the page: %s", name, wide)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker/narrative"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 	"lockpick/search"
 	"lockpick/search/reduce"
 )
@@ -23,7 +25,7 @@ type Counterexample struct {
 
 // CounterexampleText writes a counterexample for a terminal: the violation and its reason, the schedule that
 // produces it, the result of shrinking, and the paths of its run.
-func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) error {
+func CounterexampleText(w io.Writer, c Counterexample, opt term.Options) error {
 	t := newTerminal(opt)
 	var s scenario.Scenario
 	var v narrative.Violation
@@ -33,43 +35,32 @@ func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) erro
 	default:
 		s, v = c.Found.Scenario, c.Found.Violation
 	}
-	t.title("Counterexample")
-	if err := t.tell(v); err != nil {
-		return err
+	t.Title("Counterexample")
+	width := max(t.Width, 60)
+	t.WriteString(story.Prose(&v, width))
+	if drawn := story.Diagram(&v, width); drawn != "" {
+		t.WriteString("\n" + drawn)
 	}
-	t.title("Schedule")
-	t.text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
-		plural(s.Clients, "client"), plural(s.Keys, "key"), s.Persistence, span(s.TTL), s.Hold, s.Seed))
+	t.Title("Schedule")
+	t.Text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, term.Plural(s.Masters, "master"),
+		term.Plural(s.Clients, "client"), term.Plural(s.Keys, "key"), s.Persistence, term.Span(s.TTL), s.Hold, s.Seed))
 	for i, step := range s.Schedule {
-		t.text(fmt.Sprintf("  step %d: ", i+1), step.String())
+		t.Text(fmt.Sprintf("  step %d: ", i+1), step.String())
 	}
 	if len(s.Schedule) == 0 {
-		t.text("  ", "faults: "+strings.Join(append(slices.Clone(s.Faults), "nemesis "+s.NemesisName()), ", "))
+		t.Text("  ", "faults: "+strings.Join(append(slices.Clone(s.Faults), "nemesis "+s.NemesisName()), ", "))
 	}
 	if c.Shrunk != nil {
-		t.title("How it was shrunk")
+		t.Title("How it was shrunk")
 		for _, line := range shrunk(c.Shrunk) {
-			t.text("  ", line)
+			t.Text("  ", line)
 		}
 	}
 	if c.Run != nil {
 		t.where(c.Run)
-		fmt.Fprintf(&t.out, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
+		fmt.Fprintf(t, "  %-12s %s replay %s --driver process\n", "on Redis", judge.Program, term.Printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
 	}
-	return t.flush(w)
-}
-
-// tell writes a violation as a story and as a diagram.
-func (t *terminal) tell(v narrative.Violation) error {
-	opt := StoryOptions{Width: t.width}
-	if err := Story(&t.out, &v, opt); err != nil {
-		return err
-	}
-	if len(v.Events) == 0 {
-		return nil
-	}
-	t.out.WriteByte('\n')
-	return SpaceTime(&t.out, &v, opt)
+	return t.Flush(w)
 }
 
 // shrunk describes the reductions, the rate of violations, and whether each fault is necessary.
@@ -77,13 +68,13 @@ func shrunk(z *reduce.ShrinkResult) []string {
 	a, b := z.Before, z.Size
 	change := func(from, to int, thing string) string {
 		if from == to {
-			return plural(to, thing)
+			return term.Plural(to, thing)
 		}
-		return fmt.Sprintf("%s instead of %s", plural(to, thing), count(from))
+		return fmt.Sprintf("%s instead of %s", term.Plural(to, thing), term.Count(from))
 	}
 	lines := []string{fmt.Sprintf("%s; %s; %s; %s; violated after %s instead of %s; by %s.",
 		change(a.Faults, b.Faults, "fault"), change(a.Clients, b.Clients, "client"), change(a.Masters, b.Masters, "master"),
-		change(a.Keys, b.Keys, "key"), span(b.Time.Round(time.Millisecond)), span(a.Time.Round(time.Millisecond)), plural(z.Runs, "simulation"))}
+		change(a.Keys, b.Keys, "key"), term.Span(b.Time.Round(time.Millisecond)), term.Span(a.Time.Round(time.Millisecond)), term.Plural(z.Runs, "simulation"))}
 	with := fmt.Sprintf("It violates %s with %d of %d seeds", z.Violation.Level, z.Rate, z.Seeds)
 	switch {
 	case z.Minimal && b.Faults == 0:
@@ -99,7 +90,7 @@ func shrunk(z *reduce.ShrinkResult) []string {
 }
 
 // CounterexampleJSON writes a counterexample as one JSON object.
-func CounterexampleJSON(w io.Writer, c Counterexample) error { return WriteJSON(w, c.json()) }
+func CounterexampleJSON(w io.Writer, c Counterexample) error { return term.WriteJSON(w, c.json()) }
 
 // counterexampleJSON is the JSON form of a counterexample. Scripts rely on its fields: they are a
 // contract.

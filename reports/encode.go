@@ -333,7 +333,7 @@ func (p *packer) violations(t *timeline, violations []listed) {
 			}
 		}
 		p.Violations = append(p.Violations, packedViolation{
-			v.Level, words(v.Property), position(t.keys, v.Key), micros(v.At), micros(max(v.Until, v.At)), attempts,
+			v.Level, checker.TitleOf(v.Property), position(t.keys, v.Key), micros(v.At), micros(max(v.Until, v.At)), attempts,
 			positions(t.clients, v.Clients), some(v.Faults), some(v.Ops), v.Summary, some(v.Steps()), stepTimes(&v.Violation),
 		})
 	}
@@ -354,7 +354,7 @@ func (p *packer) marks(t *timeline, kinds []checker.Property, marks []unexplaine
 	m, before := &p.Marks, int64(0)
 	m.Kinds = [][2]string{}
 	for _, k := range kinds {
-		m.Kinds = append(m.Kinds, [2]string{k.Level, words(k.Name)})
+		m.Kinds = append(m.Kinds, [2]string{k.Level, checker.TitleOf(k.Name)})
 	}
 	key, client := indexOf(t.keys), indexOf(t.clients)
 	for _, x := range marks {

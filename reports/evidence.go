@@ -7,6 +7,7 @@ import (
 
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/reports/term"
 )
 
 // line is one operation of the history in words.
@@ -46,7 +47,7 @@ func tell(op *history.Op) string {
 			fmt.Fprintf(&b, ", token %s", v.Token)
 		}
 		if v.ValidUntil != 0 {
-			fmt.Fprintf(&b, ", valid until %s", moment(v.ValidUntil))
+			fmt.Fprintf(&b, ", valid until %s", term.Moment(v.ValidUntil))
 		}
 		if v.Fence != 0 {
 			fmt.Fprintf(&b, ", fencing token %d", v.Fence)

@@ -7,31 +7,34 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/checker"
 	"lockpick/checker/narrative"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 	"lockpick/search/exhaust"
 )
 
 // Exhausted writes the result of an exhaustive search for a terminal: the verdict, the bounds, and
 // the shortest counterexample as a story and as a diagram. kept is the counterexample's stored run;
 // nil: it was not stored.
-func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalOptions) error {
+func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt term.Options) error {
 	t := newTerminal(opt)
-	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: words(x.Judged.Name), Why: x.Why})
-	t.title("Bounds")
+	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: checker.TitleOf(x.Judged.Name), Why: x.Why})
+	t.Title("Bounds")
 	for _, line := range x.Bounds.Describe() {
-		t.text("  ", line)
+		t.Text("  ", line)
 	}
-	t.title("Counts")
-	t.text("", fmt.Sprintf("%s visited; %s, of %s in all; %s", plural(x.States, "state"), plural(x.Runs, "simulation"),
-		plural(int(x.Steps), "event"), span(x.Elapsed.Round(10*time.Millisecond))))
+	t.Title("Counts")
+	t.Text("", fmt.Sprintf("%s visited; %s, of %s in all; %s", term.Plural(x.States, "state"), term.Plural(x.Runs, "simulation"),
+		term.Plural(int(x.Steps), "event"), term.Span(x.Elapsed.Round(10*time.Millisecond))))
 	if x.Violation != nil {
-		t.title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
-		t.out.WriteString(prose(x.Violation, t.width) + "\n" + diagram(x.Violation, t.width))
+		t.Title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", term.Plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
+		t.WriteString(story.Prose(x.Violation, t.Width) + "\n" + story.Diagram(x.Violation, t.Width))
 	}
 	if kept != nil {
 		t.where(kept)
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // ExhaustedJSON writes the result as one JSON object. Its fields are a contract.
@@ -64,5 +67,5 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 			out.Counterexample.Run, out.Counterexample.Report, out.Counterexample.History = kept.Run, kept.Report, kept.History
 		}
 	}
-	return WriteJSON(w, out)
+	return term.WriteJSON(w, out)
 }

@@ -12,70 +12,61 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/reports/term"
 	"lockpick/search"
 )
 
 // Explored writes the result of an exploration for a terminal.
-func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt TerminalOptions) error {
+func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt term.Options) error {
 	t := newTerminal(opt)
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
 	for _, l := range x.Properties {
 		if l.Verdict == head.Verdict {
-			head.Level, head.Property, head.Why = l.Level, words(l.Name), l.Why
+			head.Level, head.Property, head.Why = l.Level, checker.TitleOf(l.Name), l.Why
 			break
 		}
 	}
 	t.headline(head)
-	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
-		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), plural(x.Schedules, "schedule"),
-		span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
+	t.WriteByte('\n')
+	t.Text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
+		base.Name, base.Lock, base.Masters, base.Persistence, term.Span(base.TTL), term.Plural(x.Schedules, "schedule"),
+		term.Span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
 	for _, m := range x.Missing {
-		t.text("Note: ", m+".")
+		t.Text("Note: ", m+".")
 	}
 	if x.Interrupted {
-		t.text("Note: ", "it was interrupted: this is what had been tried by then.")
+		t.Text("Note: ", "it was interrupted: this is what had been tried by then.")
 	}
-	t.title("Verdicts")
-	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
+	t.Title("Verdicts")
+	verdicts := term.Grid{Header: []string{"Level", "Property", "Verdict", "Why"}, Wide: 3}
 	for _, l := range x.Properties {
-		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.colors.verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
+		verdicts.Rows = append(verdicts.Rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, term.VerdictWord(l.Verdict)), l.Why})
 	}
-	if err := verdicts.write(&t.out, t.width); err != nil {
-		return fmt.Errorf("reports: lay out the exploration: %w", err)
-	}
+	t.Table(&verdicts)
 	for i, caveat := range x.Caveats() {
 		if i == 0 {
-			t.out.WriteByte('\n')
+			t.WriteByte('\n')
 		}
-		t.text("", caveat)
+		t.Text("", caveat)
 	}
-	t.title("Counts")
-	var said []string
-	for _, f := range countsIn(x.Counts) {
-		said = append(said, f.Name+" "+f.Value)
-	}
+	t.Title("Counts")
 	var shapes []string
 	for _, s := range []string{"schedule", scenario.Guided, scenario.Random, "none", scenario.Uniform + " scheduler", scenario.PCT + " scheduler"} {
 		if n := x.Shapes[s]; n > 0 {
-			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), count(n)))
+			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), term.Count(n)))
 		}
 	}
-	t.text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
-	if err := t.coverage(x); err != nil {
-		return fmt.Errorf("reports: lay out the exploration: %w", err)
-	}
+	t.Text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(texts(countsIn(x.Counts)), "; "))
+	t.coverage(x)
 	if len(x.Found) > 0 {
-		t.title("Violations")
-		g := grid{header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, wide: 3, right: []int{0, 1, 2}}
+		t.Title("Violations")
+		g := term.Grid{Header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, Wide: 3, Right: []int{0, 1, 2}}
 		for _, f := range x.Found {
-			g.rows = append(g.rows, []string{count(f.Number), fmt.Sprint(f.Seed), count(f.Count), f.Reason})
+			g.Rows = append(g.Rows, []string{term.Count(f.Number), fmt.Sprint(f.Seed), term.Count(f.Count), f.Reason})
 		}
-		if err := g.write(&t.out, t.width); err != nil {
-			return fmt.Errorf("reports: lay out the exploration: %w", err)
-		}
+		t.Table(&g)
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // chosen says how to repeat the schedules.
@@ -88,20 +79,7 @@ func elapsed(x *search.ExploreResult) string {
 	if x.Elapsed == 0 {
 		return ""
 	}
-	return " in " + span(x.Elapsed.Round(10*time.Millisecond))
-}
-
-// verdictWord returns the word for a verdict in reports: "inconclusive" for an invalid one.
-func verdictWord(v checker.Verdict) string {
-	if v == checker.Invalid {
-		return "inconclusive"
-	}
-	return string(v)
-}
-
-// verdictSign returns a sign for a verdict, so that readers need not tell colours apart.
-func verdictSign(v checker.Verdict) string {
-	return map[checker.Verdict]string{checker.Violated: "✕", checker.Holds: "✓", checker.Unknown: "?", checker.Invalid: "–"}[v]
+	return " in " + term.Span(x.Elapsed.Round(10*time.Millisecond))
 }
 
 // plainer renames the kinds of schedules that need other words outside a scenario.
@@ -109,22 +87,22 @@ var plainer = map[string]string{"schedule": "explicit", "none": "without faults"
 
 // coverage writes the table of faults: how many of each kind, and in which step of the protocol
 // they struck the clients.
-func (t *terminal) coverage(x *search.ExploreResult) error {
-	t.title("Faults, and what the clients did that they struck")
-	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+func (t *terminal) coverage(x *search.ExploreResult) {
+	t.Title("Faults, and what the clients did that they struck")
+	g := term.Grid{Header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), Right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
 		b := x.Kinds[kind]
-		row := []string{kind, count(b.Installed), count(b.TookEffect), count(b.Skipped)}
+		row := []string{kind, term.Count(b.Installed), term.Count(b.TookEffect), term.Count(b.Skipped)}
 		for _, step := range search.ProtocolSteps {
-			row = append(row, count(x.Coverage[kind][step]))
+			row = append(row, term.Count(x.Coverage[kind][step]))
 		}
-		g.rows = append(g.rows, row)
+		g.Rows = append(g.Rows, row)
 	}
-	if len(g.rows) == 0 {
-		t.text("", "No fault was drawn.")
-		return nil
+	if len(g.Rows) == 0 {
+		t.Text("", "No fault was drawn.")
+		return
 	}
-	return g.write(&t.out, t.width)
+	t.Table(&g)
 }
 
 // ExploredJSON writes the result of an exploration as one JSON object. Its fields are a contract.
@@ -194,5 +172,5 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		}
 		out.Violations = append(out.Violations, v)
 	}
-	return WriteJSON(w, out)
+	return term.WriteJSON(w, out)
 }

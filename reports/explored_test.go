@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/checker/narrative"
+	"lockpick/reports/term"
 	"lockpick/search"
 	"lockpick/search/reduce"
 )
@@ -57,16 +58,16 @@ func explored(t *testing.T, json, nothing bool) string {
 		}
 		return b.String()
 	}
-	if err := Explored(&b, base, x, TerminalOptions{Width: 100}); err != nil {
+	if err := Explored(&b, base, x, term.Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range found {
-		if err := CounterexampleText(&b, c, TerminalOptions{Width: 100}); err != nil {
+		if err := CounterexampleText(&b, c, term.Options{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
 		c.Shrunk.Minimal, c.Shrunk.Stopped, c.Run = false, "the time limit of 30s", nil
 		b.WriteString("\nWhere time ran out:\n")
-		if err := CounterexampleText(&b, c, TerminalOptions{Width: 100}); err != nil {
+		if err := CounterexampleText(&b, c, term.Options{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
 	}

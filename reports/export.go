@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/reports/story"
 )
 
 // ExportFormat is a format of another tool, for a run or for one violation of it.
@@ -34,13 +35,21 @@ type Export struct {
 // ExportFormats lists all formats in the order of the help texts.
 var ExportFormats = []ExportFormat{
 	{"perfetto", ".json", "trace events for ui.perfetto.dev: leases, sections, votes, faults", false, exportPerfetto},
-	{"mermaid", ".mmd", "a sequence diagram of one violation, for Markdown pages", true, exportMermaid},
-	{"svg", ".svg", "a picture of one violation, for slides", true, exportSVG},
+	{"mermaid", ".mmd", "a sequence diagram of one violation, for Markdown pages", true, ofViolation(story.Mermaid)},
+	{"svg", ".svg", "a picture of one violation, for slides", true, ofViolation(story.SVG)},
 	{"card", ".card.svg", "a picture of one violation to share, 1200 by 630: verdict, lifelines, command", true, exportCard},
 	{"edn", ".edn", "the history of one key as Knossos and elle-cli read it (model: mutex)", false, exportEDN},
-	{"itf", ".itf.json", "one violation as a trace in the Informal Trace Format of model checkers", true, exportITF},
+	{"itf", ".itf.json", "one violation as a trace in the Informal Trace Format of model checkers", true, func(w io.Writer, x *Export) error { return story.ITF(w, x.Violation, x.Result.Run) }},
 	{"csv", ".csv", "all operations, a row each", false, exportCSV},
 	{"junit", ".xml", "the verdicts as JUnit XML, for CI", false, exportJUnit},
+}
+
+// ofViolation is a format that needs only the violation.
+func ofViolation(render func(*narrative.Violation) string) func(io.Writer, *Export) error {
+	return func(w io.Writer, x *Export) error {
+		_, err := io.WriteString(w, render(x.Violation))
+		return err
+	}
 }
 
 // ErrNothingToShow means that a format shows a violation and the run has none that is explained.

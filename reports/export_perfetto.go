@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/checker"
 	"lockpick/history"
 )
 
@@ -114,7 +115,7 @@ func (p *perfettoWriter) instant(pid int, track, name string, at time.Duration, 
 // it lasts.
 func (p *perfettoWriter) violations(x *Export) {
 	for i, v := range listViolations(x.Result) {
-		track, name, args := v.Level+" "+words(v.Property), v.Level+" violated", map[string]any{"violation": i + 1, "summary": v.Summary}
+		track, name, args := v.Level+" "+checker.TitleOf(v.Property), v.Level+" violated", map[string]any{"violation": i + 1, "summary": v.Summary}
 		p.instant(perfettoViolations, track, name, v.At, args)
 		if v.Until > v.At {
 			p.lasting(perfettoViolations, track, fmt.Sprintf("violation-%d", i), track, v.At, v.Until, args)

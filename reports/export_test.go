@@ -20,6 +20,9 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/reports/junit"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 )
 
 // exported writes a run of the plan in a format.
@@ -269,7 +272,7 @@ func TestSVGIsWellFormedAndHoldsNoScript(t *testing.T) {
 			}
 		}
 		for _, client := range x.Violation.Clients {
-			if !strings.Contains(said, cut(printable(client), 12)) {
+			if !strings.Contains(said, term.Cut(term.Printable(client), 12)) {
 				t.Errorf("%s: the picture does not show %s", name, client)
 			}
 		}
@@ -285,7 +288,7 @@ func TestITFHasAStateForEachStep(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &trace); err != nil {
 		t.Fatal(err)
 	}
-	steps, _ := stepsOf(x.Violation)
+	steps, _ := story.Steps(x.Violation)
 	if len(trace.States) != len(steps)+1 {
 		t.Errorf("%d states for %d steps and their conclusion", len(trace.States), len(steps))
 	}
@@ -327,13 +330,13 @@ func TestCSVHasARowForEachOperation(t *testing.T) {
 
 func TestJUnitOfARunFailsWhatIsViolatedAndSkipsWhatNobodyAskedFor(t *testing.T) {
 	text, x := exported(t, violatedPlan(), "junit")
-	var suites junitSuites
+	var suites junit.Suites
 	if err := xml.Unmarshal([]byte(text), &suites); err != nil {
 		t.Fatal(err)
 	}
 	verdicts := map[string]checker.Verdict{}
 	for _, v := range x.Result.Verdicts {
-		verdicts[v.Level+" "+words(v.Name)] = v.Verdict
+		verdicts[v.Level+" "+checker.TitleOf(v.Name)] = v.Verdict
 	}
 	violated := 0
 	for _, c := range suites.Suites[0].Cases {
@@ -408,12 +411,12 @@ func TestACardFitsItsFrame(t *testing.T) {
 			}
 		}
 		all := strings.Join(said, "\n")
-		for _, want := range []string{"VIOLATED", x.Violation.Level, serviceLane, "$ lockpick run scenario.yaml"} {
+		for _, want := range []string{"VIOLATED", x.Violation.Level, "masters", "$ lockpick run scenario.yaml"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%s: the card does not say %s:\n%s", name, want, all)
 			}
 		}
-		if name == "violated" && !strings.Contains(all, storageLane) {
+		if name == "violated" && !strings.Contains(all, "storage") {
 			t.Errorf("the card has no storage:\n%s", all)
 		}
 	}

@@ -8,10 +8,19 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/history"
+	"lockpick/reports/term"
 )
 
 // fact is a name and a value, such as a part of the configuration that readers need to judge a run.
 type fact struct{ Name, Value string }
+
+// texts returns each fact with its name.
+func texts(facts []fact) (said []string) {
+	for _, f := range facts {
+		said = append(said, f.Name+" "+f.Value)
+	}
+	return said
+}
 
 // factsOf describes the run: its lock, masters, faults and seed; of imported logs only clients,
 // keys and times.
@@ -19,13 +28,13 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 	if h.Header.Driver == history.Imported {
 		return []fact{
 			{"first event", r.Started.Format("2006-01-02 15:04:05.000 UTC")},
-			{"clients", count(r.Clients)},
-			{"keys", count(r.Keys)},
-			{"typical TTL", span(r.TTL)},
-			{"duration", span(r.Duration)},
+			{"clients", term.Count(r.Clients)},
+			{"keys", term.Count(r.Keys)},
+			{"typical TTL", term.Span(r.TTL)},
+			{"duration", term.Span(r.Duration)},
 		}
 	}
-	masters := count(r.Masters)
+	masters := term.Count(r.Masters)
 	if q := h.Header.Quorum; q > 0 {
 		masters += fmt.Sprintf(" (quorum %d)", q)
 	}
@@ -39,13 +48,13 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		{"masters", masters},
 		{"driver", r.Driver},
 		{"persistence", r.Persistence},
-		{"clients", count(r.Clients)},
-		{"keys", count(r.Keys)},
-		{"TTL", span(r.TTL)},
+		{"clients", term.Count(r.Clients)},
+		{"keys", term.Count(r.Keys)},
+		{"TTL", term.Span(r.TTL)},
 		{"faults", faults},
 		{"nemesis", r.Nemesis},
 		{"seed", fmt.Sprint(r.Seed)},
-		{"duration", span(r.Duration)},
+		{"duration", term.Span(r.Duration)},
 	}
 	if r.Since != nil {
 		facts = append(facts, fact{"since the last run", r.Since.String()})
@@ -65,10 +74,10 @@ func clientOf(r *judge.Result) string {
 // logCountsOf returns the counts that an imported log has.
 func logCountsOf(c judge.Counts) []fact {
 	return []fact{
-		{"lines", count(c.Operations)},
-		{"holds", count(c.Granted)},
-		{"extensions", count(c.Extended)},
-		{"acquires refused", count(c.Refused)},
+		{"lines", term.Count(c.Operations)},
+		{"holds", term.Count(c.Granted)},
+		{"extensions", term.Count(c.Extended)},
+		{"acquires refused", term.Count(c.Refused)},
 	}
 }
 
@@ -79,10 +88,10 @@ func countsOf(r *judge.Result) []fact {
 	}
 	all := countsIn(r.Counts)
 	if w := r.Waiting; w.Longest > 0 {
-		all = append(all, fact{"longest wait for the lock", span(w.Longest.Round(time.Millisecond))}, fact{"most often that a waiter was overtaken", count(w.Overtaken)},
-			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)}, fact{"longest sleep of a waiter while nobody held the lock", span(w.Asleep.Round(time.Millisecond))})
+		all = append(all, fact{"longest wait for the lock", term.Span(w.Longest.Round(time.Millisecond))}, fact{"most often that a waiter was overtaken", term.Count(w.Overtaken)},
+			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)}, fact{"longest sleep of a waiter while nobody held the lock", term.Span(w.Asleep.Round(time.Millisecond))})
 		if w.ToldLate > 0 {
-			all = append(all, fact{"latest that a holder was told of its loss", span(w.ToldLate.Round(time.Millisecond))})
+			all = append(all, fact{"latest that a holder was told of its loss", term.Span(w.ToldLate.Round(time.Millisecond))})
 		}
 	}
 	return all
@@ -90,18 +99,18 @@ func countsOf(r *judge.Result) []fact {
 
 func countsIn(c judge.Counts) []fact {
 	return []fact{
-		{"lines of the history", count(c.Operations)},
-		{"acquires tried", count(c.Acquires)},
-		{"leases granted", count(c.Granted)},
-		{"acquires refused", count(c.Refused)},
-		{"extensions granted", count(c.Extended)},
-		{"writes applied", count(c.Writes)},
-		{"replies of masters", count(c.Votes)},
-		{"commands without a reply", count(c.NoReply)},
-		{"faults installed", count(c.Faults)},
-		{"faults that took effect", count(c.TookEffect)},
-		{"faults skipped", count(c.Skipped)},
-		{"client pauses", count(c.Pauses)},
+		{"lines of the history", term.Count(c.Operations)},
+		{"acquires tried", term.Count(c.Acquires)},
+		{"leases granted", term.Count(c.Granted)},
+		{"acquires refused", term.Count(c.Refused)},
+		{"extensions granted", term.Count(c.Extended)},
+		{"writes applied", term.Count(c.Writes)},
+		{"replies of masters", term.Count(c.Votes)},
+		{"commands without a reply", term.Count(c.NoReply)},
+		{"faults installed", term.Count(c.Faults)},
+		{"faults that took effect", term.Count(c.TookEffect)},
+		{"faults skipped", term.Count(c.Skipped)},
+		{"client pauses", term.Count(c.Pauses)},
 	}
 }
 

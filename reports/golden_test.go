@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,8 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
 	"lockpick/search"
 )
 
@@ -28,10 +29,6 @@ func TestGolden(t *testing.T) {
 		if filepath.Ext(path) != ".txt" && filepath.Ext(path) != "" {
 			return // pictures, of TestScreens
 		}
-		switch filepath.Base(path) {
-		case "claims.txt", "audit.txt", "diff.txt", "scoreboard.txt":
-			return // of TestClaimsReports, TestAuditReports, TestDiff and TestScoreboardReports
-		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var b bytes.Buffer
 			switch d.Cmd {
@@ -42,12 +39,12 @@ func TestGolden(t *testing.T) {
 				d.MaybeScanArgs(t, "masters", &header.Masters)
 				d.ScanArgs(t, "ttl", &ttl)
 				header.TTL = seconds(t, ttl)
-				return tellLanes(timelineOf(story(t, header, d.Input)))
+				return tellLanes(timelineOf(parsed(t, header, d.Input)))
 			case "story":
 				return tellStory(t, d)
 			case "terminal":
 				h, r := ranPlan(t, d)
-				var opt TerminalOptions
+				var opt term.Options
 				d.MaybeScanArgs(t, "width", &opt.Width)
 				opt.Color, opt.Verbose = d.HasArg("color"), d.HasArg("verbose")
 				if err := Terminal(&b, h, r, opt); err != nil {
@@ -114,20 +111,16 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "persistence", &header.Persistence)
 		header.Quorum = header.Masters/2 + 1
 		d.MaybeScanArgs(t, "quorum", &header.Quorum)
-		h = story(t, header, d.Input)
+		h = parsed(t, header, d.Input)
 	}
-	level, opt := "L2", StoryOptions{}
+	level, width := "L2", 100
 	d.MaybeScanArgs(t, "level", &level)
-	d.MaybeScanArgs(t, "width", &opt.Width)
+	d.MaybeScanArgs(t, "width", &width)
 	for _, r := range checker.Check(h).Results {
 		if r.Level != level || len(r.Violations) == 0 {
 			continue
 		}
-		var b bytes.Buffer
-		if err := errors.Join(Story(&b, &r.Violations[0], opt), b.WriteByte('\n'), SpaceTime(&b, &r.Violations[0], opt)); err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		return b.String()
+		return story.Prose(&r.Violations[0], width) + "\n" + story.Diagram(&r.Violations[0], width)
 	}
 	return "no violation of " + level + "\n"
 }

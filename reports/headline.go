@@ -3,8 +3,6 @@ package reports
 import (
 	"cmp"
 	"fmt"
-	"html"
-	"html/template"
 	"slices"
 	"strings"
 
@@ -115,11 +113,11 @@ func verdictOf(r *judge.Result) headline {
 		return headline{Verdict: checker.Unknown, Why: "no property was judged"}
 	}
 	lead := worst[0]
-	head := headline{Verdict: lead.Verdict, Level: lead.Level, Property: words(lead.Name), Why: lead.Why}
+	head := headline{Verdict: lead.Verdict, Level: lead.Level, Property: checker.TitleOf(lead.Name), Why: lead.Why}
 	for _, v := range worst[1:] {
 		also := v.Level
 		if also == head.Level {
-			also += " " + words(v.Name)
+			also += " " + checker.TitleOf(v.Name)
 		}
 		if !slices.Contains(head.Also, also) {
 			head.Also = append(head.Also, also)
@@ -182,12 +180,12 @@ func levelsOf(h *history.History, r *judge.Result) []level {
 	add := func(p checker.Property) {
 		for _, v := range found[p.Name] {
 			levels = append(levels, level{
-				Level: p.Level, Property: words(p.Name), Says: p.Says, Verdict: v.Verdict, Why: v.Why, Finding: v.Finding,
+				Level: p.Level, Property: checker.TitleOf(p.Name), Says: p.Says, Verdict: v.Verdict, Why: v.Why, Finding: v.Finding,
 				Evidence: v.Evidence, Faults: v.Faults, Checked: v.Checked, Count: v.Count,
 			})
 		}
 		if found[p.Name] == nil {
-			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: r.WhyNotTested(p, h)})
+			levels = append(levels, level{Level: p.Level, Property: checker.TitleOf(p.Name), Says: p.Says, Why: r.WhyNotTested(p, h)})
 		}
 		delete(found, p.Name)
 	}
@@ -280,19 +278,4 @@ func inOrder(verdicts []checker.Result) []checker.Result {
 		}
 	}
 	return sorted
-}
-
-// words returns a property's name as people read it.
-func words(name string) string { return checker.TitleOf(name) }
-
-// levelMark writes the name of a level with its title as a tooltip.
-func levelMark(level string) template.HTML {
-	if level == "" {
-		return ""
-	}
-	title := ""
-	if text := checker.LevelNamed(level); text.Title != "" {
-		title = fmt.Sprintf(` title="%s: %s"`, html.EscapeString(text.Title), html.EscapeString(text.Says))
-	}
-	return template.HTML(fmt.Sprintf(`<abbr class="level"%s>%s</abbr>`, title, html.EscapeString(level)))
 }

@@ -3,7 +3,6 @@ package reports
 import (
 	"bytes"
 	"compress/flate"
-	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"errors"
@@ -19,6 +18,9 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/reports/story"
+	"lockpick/reports/term"
+	"lockpick/reports/web"
 	"lockpick/search/reduce"
 )
 
@@ -29,16 +31,13 @@ var pageFiles embed.FS
 // subject. Together they form one function, so that only window.lockpick is global.
 var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "card", "back", "main"}
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"hintsMean": func() string { return hintsMean },
-	"level":     levelMark, "flags": keepFlags, "legend": func() []checker.LevelText { return checker.LevelTexts }, "verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+var runPage = web.New(web.Page{Files: pageFiles, Name: "page", Scripts: scripts, Funcs: template.FuncMap{
+	"hintsMean": func() string { return judge.HintsMean },
+	"flags":     keepFlags, "legend": func() []checker.LevelText { return checker.LevelTexts },
 	"seconds": startedAt,
-	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
+	"lasted":  func(f *history.Fault) string { return term.Span(max(f.To-f.From, 0)) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
-}).ParseFS(pageFiles, "page/page.html", headFile))
-
-// headFile is the common head of all pages.
-const headFile = "page/head.html"
+}})
 
 // maxFaultRows limits the faults in the page's table; the timeline shows all.
 const maxFaultRows = 1000
@@ -48,11 +47,9 @@ const diagramWidth = 110
 
 // page is the data of the template.
 type page struct {
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS
-	Votes  template.JS // of long runs: the page decodes them when it needs them; otherwise they are in Data
-	Policy string
+	web.Frame
+	Data  template.JS
+	Votes template.JS // of long runs: the page decodes them when it needs them; otherwise they are in Data
 
 	Result      *judge.Result
 	Head        headline
@@ -61,11 +58,11 @@ type page struct {
 	Folded      []fold
 	First       *listed
 	Evidence    []line
-	Story       []storyStep
+	Story       []story.Step
 	Conclusion  string
 	Diagram     string
 	Figure      template.HTML
-	Figured     signs // signs in Figure
+	Figured     story.Signs // signs in Figure
 	Card        template.URL
 	Causes      []causeRow
 	Violations  []listed
@@ -86,10 +83,6 @@ type page struct {
 // HTML writes the report as one page that loads nothing, so that it can be mailed, archived and
 // opened as a file. why has the probability of the violation over time; nil: not requested.
 func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResult) error {
-	style, script, err := assets()
-	if err != nil {
-		return err
-	}
 	t := timelineOf(h)
 	violations := listViolations(r)
 	kinds, marks := listMarks(r)
@@ -103,7 +96,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		return fmt.Errorf("reports: pack the timeline: %w", err)
 	}
 	p := &page{
-		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Votes: template.JS(votes), Policy: policy(style, script),
+		Data: template.JS(data), Votes: template.JS(votes),
 		Result: r, Head: headlineOf(h, r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
@@ -116,10 +109,10 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 	if i := slices.IndexFunc(violations, func(v listed) bool { return v.First }); i >= 0 {
 		p.First = &violations[i]
 		p.Evidence = evidenceOf(h, &p.First.Violation)
-		p.Story, p.Conclusion = storyOf(&p.First.Violation)
-		p.Diagram = diagram(&p.First.Violation, diagramWidth)
+		p.Story, p.Conclusion = story.Steps(&p.First.Violation)
+		p.Diagram = story.Diagram(&p.First.Violation, diagramWidth)
 		p.Card = cardLink(&Export{History: h, Result: r, Violation: &p.First.Violation})
-		p.Figure, p.Figured = figureOf(&p.First.Violation, t.clients)
+		p.Figure, p.Figured = story.Figure(&p.First.Violation, t.clients)
 	}
 	if len(p.Faults) > maxFaultRows {
 		p.MoreFaults = len(p.Faults) - maxFaultRows
@@ -132,10 +125,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 	if why != nil && len(why.Points) > 0 {
 		p.Why = curveOf(why)
 	}
-	if err := pageTemplate.Execute(w, p); err != nil {
-		return fmt.Errorf("reports: write the page: %w", err)
-	}
-	return nil
+	return runPage.Write(w, p)
 }
 
 // flagWord is a flag in a sentence, with the number after it.
@@ -183,38 +173,4 @@ func deflated(data []byte) ([]byte, error) {
 	}
 	b.WriteByte('"')
 	return b.Bytes(), nil
-}
-
-// assets returns the style sheet and the script of a run's page.
-func assets() (style, script string, err error) { return assetsOf([]string{"page"}, scripts) }
-
-// assetsOf joins style sheets into one text and scripts into another.
-func assetsOf(styles, scripts []string) (style, script string, err error) {
-	var css, js bytes.Buffer
-	put := func(to *bytes.Buffer, names []string, ending string) error {
-		for _, name := range names {
-			b, err := pageFiles.ReadFile("page/" + name + ending)
-			if err != nil {
-				return fmt.Errorf("reports: %w", err)
-			}
-			to.Write(b)
-		}
-		return nil
-	}
-	js.WriteString("(function () {\n'use strict';\n")
-	if err := errors.Join(put(&css, styles, ".css"), put(&js, scripts, ".js")); err != nil {
-		return "", "", err
-	}
-	js.WriteString("})();\n")
-	return css.String(), js.String(), nil
-}
-
-// policy returns a content security policy that allows only this style and this script, by their
-// hashes. The page can load nothing, not even an image, except from data: URLs.
-func policy(style, script string) string {
-	hash := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash(style), hash(script))
 }

@@ -14,6 +14,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/history"
+	"lockpick/reports/term"
 )
 
 // TestPages writes the pages of the synthetic runs into the folder that
@@ -68,7 +69,7 @@ func TestPagesOfRunsThatHardlyHappened(t *testing.T) {
 		if err := HTML(&b, h, &judge.Result{}, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := Terminal(&b, h, &judge.Result{}, TerminalOptions{}); err != nil {
+		if err := Terminal(&b, h, &judge.Result{}, term.Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/history/logs"
+	"lockpick/reports/term"
 )
 
 // TestReportsOfLogs: the reports of logs that were imported name the lines of each event, list
@@ -35,7 +36,7 @@ orders,c1,1700000003.450001,1700000004.5
 		t.Fatal(err)
 	}
 	var page, text, summary bytes.Buffer
-	for _, err := range []error{HTML(&page, h, r, nil), Terminal(&text, h, r, TerminalOptions{Width: 200}), JSON(&summary, r)} {
+	for _, err := range []error{HTML(&page, h, r, nil), Terminal(&text, h, r, term.Options{Width: 200}), JSON(&summary, r)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,12 @@
 package reports
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history/logs"
+	"lockpick/reports/term"
 )
 
 // summary is the result as JSON for scripts. Its fields are a contract.
@@ -51,16 +50,5 @@ func JSON(w io.Writer, r *judge.Result) error {
 	for _, v := range r.Verdicts {
 		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})
 	}
-	return WriteJSON(w, s)
-}
-
-// WriteJSON writes v as one JSON value, indented and without escaping HTML.
-func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("reports: write JSON: %w", err)
-	}
-	return nil
+	return term.WriteJSON(w, s)
 }

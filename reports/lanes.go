@@ -92,7 +92,7 @@ func (n *numbering) add(name string) {
 
 // sort sorts the names by their trailing numbers: c2 before c10.
 func (n *numbering) sort() {
-	slices.SortFunc(n.list, byNumber)
+	slices.SortFunc(n.list, history.CompareNames)
 	for i, name := range n.list {
 		n.at[name] = i
 	}
@@ -104,19 +104,6 @@ func (n *numbering) of(name string) int {
 		return i
 	}
 	return -1
-}
-
-func byNumber(a, b string) int {
-	stem := func(s string) (string, string) {
-		i := len(s)
-		for i > 0 && s[i-1] >= '0' && s[i-1] <= '9' {
-			i--
-		}
-		return s[:i], s[i:]
-	}
-	aStem, aNumber := stem(a)
-	bStem, bNumber := stem(b)
-	return cmp.Or(cmp.Compare(aStem, bStem), cmp.Compare(len(aNumber), len(bNumber)), cmp.Compare(aNumber, bNumber))
 }
 
 type names struct{ clients, masters, keys numbering }

@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/internal/browsertest"
 )
 
 // brokenForLong is a history of a lock that grants every key twice, to its end.
@@ -55,49 +56,49 @@ func TestEveryViolationIsDrawn(t *testing.T) {
 	if all < 400 {
 		t.Fatalf("%d violations were found", all)
 	}
-	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
-	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-	b.scrollToTimeline()
-	if n := ask[float64](b, `lockpick.counts.violations + lockpick.counts.marks`); n != float64(all) {
+	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
+	b.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+	scrollToTimeline(b)
+	if n := browsertest.Ask[float64](b, `lockpick.counts.violations + lockpick.counts.marks`); n != float64(all) {
 		b.Errorf("the page has %v violations, the history %d", n, all)
 	}
-	b.wait("all to be counted", fmt.Sprintf(`lockpick.counted === %d`, all))
-	b.picture("every-violation")
-	if share := ask[float64](b, reddish(`lockpick.counts.marks - 1`)); share < 0.5 {
+	b.Wait("all to be counted", fmt.Sprintf(`lockpick.counted === %d`, all))
+	b.Picture("every-violation")
+	if share := browsertest.Ask[float64](b, reddish(`lockpick.counts.marks - 1`)); share < 0.5 {
 		b.Errorf("the last violation is not drawn: %v of its place is red", share)
 	}
 
 	// The list has them all, if one asks for the rest.
 	listed := `document.querySelectorAll('.violations li').length`
-	ask[bool](b, `(document.querySelector('details.all').open = true)`)
-	for i := 0; ask[bool](b, `document.getElementById('more-violations').checkVisibility()`); i++ {
+	browsertest.Ask[bool](b, `(document.querySelector('details.all').open = true)`)
+	for i := 0; browsertest.Ask[bool](b, `document.getElementById('more-violations').checkVisibility()`); i++ {
 		if i > all/500 {
-			b.Fatalf("the list has %v violations of %d, and there is still more to show", ask[float64](b, listed), all)
+			b.Fatalf("the list has %v violations of %d, and there is still more to show", browsertest.Ask[float64](b, listed), all)
 		}
-		b.do(chromedp.Click(chromedp.CSS("#more-violations")))
+		b.Do(chromedp.Click(chromedp.CSS("#more-violations")))
 	}
-	if n := ask[float64](b, listed); n != float64(all) {
+	if n := browsertest.Ask[float64](b, listed); n != float64(all) {
 		b.Errorf("the list has %v violations, the history %d", n, all)
 	}
-	b.do(chromedp.Click(chromedp.CSS(".violations li:last-child button")))
-	b.wait("the last one in the timeline", `lockpick.pinned && lockpick.pinned.kind === 'mark' && lockpick.pinned.i === lockpick.counts.marks - 1 && lockpick.view.from > lockpick.view.start`)
-	b.do(chromedp.Click(chromedp.CSS("#close")), chromedp.Click(chromedp.CSS("#fit")))
-	b.wait("the whole run", `lockpick.view.from === lockpick.view.start`)
-	b.scrollToTimeline()
+	b.Do(chromedp.Click(chromedp.CSS(".violations li:last-child button")))
+	b.Wait("the last one in the timeline", `lockpick.pinned && lockpick.pinned.kind === 'mark' && lockpick.pinned.i === lockpick.counts.marks - 1 && lockpick.view.from > lockpick.view.start`)
+	b.Do(chromedp.Click(chromedp.CSS("#close")), chromedp.Click(chromedp.CSS("#fit")))
+	b.Wait("the whole run", `lockpick.view.from === lockpick.view.start`)
+	scrollToTimeline(b)
 
 	// Closer, each of them tells of itself.
 	for range 5 {
-		b.do(chromedp.Focus(chromedp.CSS("#lanes")), chromedp.KeyEvent("+"))
+		b.Do(chromedp.Focus(chromedp.CSS("#lanes")), chromedp.KeyEvent("+"))
 	}
-	at := ask[point](b, `(() => {
+	at := browsertest.Ask[browsertest.Point](b, `(() => {
 		const box = document.getElementById('lanes').getBoundingClientRect(), middle = box.left + box.width / 2;
 		const all = Array.from({length: lockpick.counts.marks}, (_, i) => lockpick.place('mark', i));
 		const p = all.reduce((a, b) => Math.abs(b.x - middle) < Math.abs(a.x - middle) ? b : a);
 		return {X: p.x, Y: p.y};
 	})()`)
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X+1, at.Y))
-	b.wait("the tip", `lockpick.hover && lockpick.hover.kind === 'mark' && document.getElementById('tip').textContent.includes('are explained')`)
-	b.quiet()
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X+1, at.Y))
+	b.Wait("the tip", `lockpick.hover && lockpick.hover.kind === 'mark' && document.getElementById('tip').textContent.includes('are explained')`)
+	b.Quiet()
 }
 
 // reddish is a script for the share of red pixels around a mark.
@@ -130,9 +131,9 @@ func TestSparseHoldsLookSparse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
-	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-	b.scrollToTimeline()
+	b := browsertest.Open(t, browsertest.Start(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
+	b.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+	scrollToTimeline(b)
 	// How opaque the middle of the lane is: a client's lane has no background of its own.
 	const strength = `(() => {
 		const canvas = document.getElementById('lanes'), box = canvas.getBoundingClientRect(), p = lockpick.place('attempt', 10000), ratio = canvas.width / box.width;
@@ -141,9 +142,9 @@ func TestSparseHoldsLookSparse(t *testing.T) {
 		for (let i = 3; i < data.length; i += 4) sum += data[i] / 255;
 		return sum / (data.length / 4);
 	})()`
-	if share := ask[float64](b, strength); share < 0.05 || share > 0.4 {
+	if share := browsertest.Ask[float64](b, strength); share < 0.05 || share > 0.4 {
 		b.Errorf("a lock that is held for 10 %% of the time is drawn as if for %.0f %%", 100*share)
 	}
-	b.picture("sparse")
-	b.quiet()
+	b.Picture("sparse")
+	b.Quiet()
 }

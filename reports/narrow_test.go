@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"lockpick/reports/term"
 )
 
 // TestNoWordIsBrokenDownTo40Columns: a narrow report has the words of a wide one, and its
@@ -15,7 +17,7 @@ func TestNoWordIsBrokenDownTo40Columns(t *testing.T) {
 		for _, verbose := range []bool{false, true} {
 			report := func(width int) string {
 				var b bytes.Buffer
-				if err := Terminal(&b, h, r, TerminalOptions{Width: width, Verbose: verbose}); err != nil {
+				if err := Terminal(&b, h, r, term.Options{Width: width, Verbose: verbose}); err != nil {
 					t.Fatal(err)
 				}
 				return b.String()

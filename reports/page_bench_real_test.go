@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"lockpick/internal/browsertest"
 )
 
 // BenchmarkPage writes the page of a run with a million lines, opens it in a browser, and
@@ -18,10 +20,10 @@ import (
 //	go test ./reports -run '^$' -bench BenchmarkPage -benchtime 1x
 func BenchmarkPage(b *testing.B) {
 	h, r := synthesize(longPlan(1_000_000))
-	ctx := browser(b)
+	ctx := browsertest.Start(b)
 	for range b.N {
 		var size int
-		t := openPage(b, ctx, func(w io.Writer) error {
+		t := browsertest.Open(b, ctx, func(w io.Writer) error {
 			var page bytes.Buffer
 			if err := HTML(&page, h, r, nil); err != nil {
 				return err
@@ -31,10 +33,10 @@ func BenchmarkPage(b *testing.B) {
 			return err
 		}, 1400, 900, false)
 		b.ReportMetric(float64(size)/1e6, "MB")
-		t.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+		t.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 		b.ReportMetric(float64(len(h.Ops)), "lines")
-		b.ReportMetric(ask[float64](t, `lockpick.ready`), "ready-ms")
-		t.scrollToTimeline()
+		b.ReportMetric(browsertest.Ask[float64](t, `lockpick.ready`), "ready-ms")
+		scrollToTimeline(t)
 		b.ReportMetric(slowest(t, zoom), "zoom-ms")
 		b.ReportMetric(slowest(t, hover), "hover-ms")
 	}
@@ -54,9 +56,9 @@ const (
 
 // slowest does 20 steps and returns for how many milliseconds the page was busy with the slowest: the
 // event, and the frame that draws what it changed.
-func slowest(t *tab, step string) float64 {
+func slowest(t *browsertest.Tab, step string) float64 {
 	t.Helper()
-	ms, err := chromedp.Run(t.ctx, chromedp.Evaluate[[]float64](fmt.Sprintf(`(async () => {
+	ms, err := chromedp.Run(t.Ctx, chromedp.Evaluate[[]float64](fmt.Sprintf(`(async () => {
 		await new Promise((done) => setTimeout(done, 500)); // a reader looks before moving
 		const step = %s, all = [], frame = () => new Promise(requestAnimationFrame);
 		for (let i = 0; i < 20; i++) {

@@ -73,7 +73,7 @@ func contrast(a, b rgb) float64 {
 // TestClientColours: the colours of eight clients can be told apart, also without seeing red and
 // green, and text in the colour of the panel can be read on each.
 func TestClientColours(t *testing.T) {
-	style, err := os.ReadFile("page/page.css")
+	style, err := os.ReadFile("web/page/page.css")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"lockpick/checker"
+	"lockpick/internal/browsertest"
 )
 
 // TestScreens compares the first screen of a violated, a holding and an inconclusive run, in light and
@@ -26,7 +27,7 @@ import (
 // version of the browser or of a font makes no difference, and a part that is missing, moved or of another colour does.
 // After a change that is meant, look at the new pictures: go test ./reports -run TestScreens -rewrite.
 func TestScreens(t *testing.T) {
-	ctx := browser(t)
+	ctx := browsertest.Start(t)
 	for _, c := range []struct {
 		name string
 		plan plan
@@ -46,12 +47,12 @@ func TestScreens(t *testing.T) {
 					v.Verdict, v.Why = checker.Invalid, "needs 10 contended acquisitions, got 4: try a longer --time-limit or fewer --keys"
 				}
 			}
-			b := openPage(t, ctx, func(w io.Writer) error { return HTML(w, h, r, nil) }, 1280, 900, c.dark)
-			b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
-			if word := ask[string](b, `document.querySelector('h1 .word').innerText`); !bytes.Contains([]byte(word), []byte(c.says)) {
+			b := browsertest.Open(t, ctx, func(w io.Writer) error { return HTML(w, h, r, nil) }, 1280, 900, c.dark)
+			b.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+			if word := browsertest.Ask[string](b, `document.querySelector('h1 .word').innerText`); !bytes.Contains([]byte(word), []byte(c.says)) {
 				t.Fatalf("it says %q, want %s", word, c.says)
 			}
-			shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			shot, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/reports/term"
 )
 
-// story reads a history that is written for people: a line an operation,
+// parsed reads a history that is written for people: a line an operation,
 //
 //	TIME PROCESS F TYPE [name=value …]
 //
 // with the time in seconds, the first word of an error as error=…, and lists
 // with commas. Several processes stand for a line each.
-func story(t *testing.T, header history.Header, text string) *history.History {
+func parsed(t *testing.T, header history.Header, text string) *history.History {
 	t.Helper()
 	h := &history.History{Header: header}
 	for _, row := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -119,7 +120,7 @@ func tellLanes(tl *timeline) string {
 				fmt.Fprintf(&b, " after %d tries", len(a.tries))
 			}
 			if len(a.votes) > 0 {
-				fmt.Fprintf(&b, ", %s", plural(len(a.votes), "vote"))
+				fmt.Fprintf(&b, ", %s", term.Plural(len(a.votes), "vote"))
 			}
 			if a.lease != nil {
 				for _, s := range a.lease.Holds() {

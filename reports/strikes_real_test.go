@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"lockpick/internal/browsertest"
 )
 
 // TestStrikes: the table counts every fault once for each client that it could affect, and a cell shows its
@@ -31,13 +33,13 @@ func TestStrikes(t *testing.T) {
 	if len(faults) != r.Counts.Faults || strikes < len(faults) || violations == 0 {
 		t.Errorf("of %d faults %d are in the table, with %d strikes and %d violations", r.Counts.Faults, len(faults), strikes, violations)
 	}
-	b := open(t, browser(t), violatedPlan(), 1400, 900, false)
+	b := open(t, browsertest.Start(t), violatedPlan(), 1400, 900, false)
 	shown := `[...document.querySelectorAll('.faults tbody tr')].filter((r) => r.checkVisibility()).length`
-	all := ask[float64](b, shown)
-	b.do(chromedp.Click(chromedp.CSS(".strikes button")))
-	b.wait("the faults of the cell", fmt.Sprintf(`%s === %d && document.querySelector('.strikes button').getAttribute('aria-pressed') === 'true'`, shown, len(first.Faults)))
-	b.picture("strikes")
-	b.do(chromedp.Click(chromedp.CSS(".strikes button")))
-	b.wait("all faults", fmt.Sprintf("%s === %v", shown, all))
-	b.quiet()
+	all := browsertest.Ask[float64](b, shown)
+	b.Do(chromedp.Click(chromedp.CSS(".strikes button")))
+	b.Wait("the faults of the cell", fmt.Sprintf(`%s === %d && document.querySelector('.strikes button').getAttribute('aria-pressed') === 'true'`, shown, len(first.Faults)))
+	b.Picture("strikes")
+	b.Do(chromedp.Click(chromedp.CSS(".strikes button")))
+	b.Wait("all faults", fmt.Sprintf("%s === %v", shown, all))
+	b.Quiet()
 }

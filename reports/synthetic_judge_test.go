@@ -9,6 +9,7 @@ import (
 	"lockpick/checker"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/reports/term"
 )
 
 // naiveResult gives a history the verdicts that it deserves at L2, L3 and L4, by the
@@ -52,7 +53,7 @@ func naiveResult(h *history.History) *judge.Result {
 		}
 		r.Verdicts = append(r.Verdicts, res)
 	}
-	tried := fmt.Sprintf("nothing was found in %s leases on %d keys; at most 3 in %s schedules of this kind can break it (95 %%)", count(len(leases)), head.Keys, count(1))
+	tried := fmt.Sprintf("nothing was found in %s leases on %d keys; at most 3 in %s schedules of this kind can break it (95 %%)", term.Count(len(leases)), head.Keys, term.Count(1))
 	verdict(checker.MutualExclusion, l2, tried)
 	verdict(checker.BeliefExclusion, l3, tried)
 	if head.Fencing {
@@ -83,18 +84,18 @@ func overlaps(leases []*history.Lease, faults []*history.Fault, level, what stri
 				v := narrative.Violation{
 					Level: level, Key: b.Key, At: from, Until: min(end, to), Ops: []int{a.Grants[0].Index, b.Grants[0].Index},
 					Tokens: []string{a.Token, b.Token}, Clients: []string{a.Process, b.Process},
-					Summary: fmt.Sprintf("%s and %s both had a %s of %s from %s for %s", a.Process, b.Process, what, b.Key, moment(from), span(min(end, to)-from)),
+					Summary: fmt.Sprintf("%s and %s both had a %s of %s from %s for %s", a.Process, b.Process, what, b.Key, term.Moment(from), term.Span(min(end, to)-from)),
 				}
-				v.Reason = append(v.Reason, fmt.Sprintf("%s: %s acquires %s; its lease is valid until %s", moment(a.Acquired()), a.Process, a.Key, moment(a.Until())))
+				v.Reason = append(v.Reason, fmt.Sprintf("%s: %s acquires %s; its lease is valid until %s", term.Moment(a.Acquired()), a.Process, a.Key, term.Moment(a.Until())))
 				for _, f := range faults {
 					if f.Installed && f.From >= a.Invoked-time.Second && f.From < from && f.Name != "partition" {
 						v.Faults = append(v.Faults, f.ID)
-						v.Reason = append(v.Reason, fmt.Sprintf("%s: %s of %s (fault %d): %s", moment(f.From), f.Name, strings.Join(append(f.Masters, f.Clients...), ", "), f.ID, f.Evidence))
+						v.Reason = append(v.Reason, fmt.Sprintf("%s: %s of %s (fault %d): %s", term.Moment(f.From), f.Name, strings.Join(append(f.Masters, f.Clients...), ", "), f.ID, f.Evidence))
 					}
 				}
 				v.Reason = append(v.Reason,
-					fmt.Sprintf("%s: %s acquires %s by the votes of 3 masters that no longer hold the token of %s", moment(b.Acquired()), b.Process, b.Key, a.Process),
-					fmt.Sprintf("%s: until then %s could rely on its lease", moment(end), a.Process))
+					fmt.Sprintf("%s: %s acquires %s by the votes of 3 masters that no longer hold the token of %s", term.Moment(b.Acquired()), b.Process, b.Key, a.Process),
+					fmt.Sprintf("%s: until then %s could rely on its lease", term.Moment(end), a.Process))
 				found = append(found, v)
 			}
 		}
@@ -131,7 +132,7 @@ func staleWrites(h *history.History) []narrative.Violation {
 			found = append(found, narrative.Violation{
 				Level: "L4", Key: t.keys[w.key], At: w.at, Until: w.at, Ops: []int{w.index}, Tokens: []string{a.token}, Clients: []string{t.clients[w.client]},
 				Summary: fmt.Sprintf("the resource applied a write of %s after one of a later lease", t.clients[w.client]),
-				Reason:  []string{fmt.Sprintf("%s: the write is applied; the lease was valid until %s", moment(w.at), moment(a.lease.Until()))},
+				Reason:  []string{fmt.Sprintf("%s: the write is applied; the lease was valid until %s", term.Moment(w.at), term.Moment(a.lease.Until()))},
 			})
 		}
 	}

@@ -1,140 +1,96 @@
 package reports
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/reports/term"
 )
-
-// TerminalOptions sets the width, the colours and the detail of reports in a terminal.
-type TerminalOptions struct {
-	Width   int  // columns; 0 means 80; at least 40
-	Color   bool // use ANSI escape sequences
-	Verbose bool // add the untested properties with reasons, and all the evidence of each verdict
-}
 
 // Terminal writes the report of a run for a terminal: the verdict first, then the reason of the
 // first violation, the configuration, all verdicts, counts and faults, and at the end where to look
 // closer.
-func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
+func Terminal(w io.Writer, h *history.History, r *judge.Result, opt term.Options) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(h, r))
 	t.first(firstViolation(r))
 	t.causes(r, firstViolation(r))
-	t.hints(r.Hints)
+	rules := t.Section(judge.HintsTitle, judge.HintsMean)
+	for _, h := range r.Hints {
+		rules.Text("  "+h.Label()+" ", h.String())
+	}
 	t.possible(r)
 	t.facts(h, r)
-	steps := []func() error{
-		func() error { return t.levels(levelsOf(h, r), opt.Verbose) },
-		func() error { t.counts(r); return nil },
-		func() error {
-			if h.Header.Driver == history.Imported {
-				return nil
-			}
-			return t.faults(history.Faults(h.Ops))
-		},
-		func() error { t.where(r); return nil },
+	t.levels(levelsOf(h, r), opt.Verbose)
+	t.counts(r)
+	if h.Header.Driver != history.Imported {
+		t.faults(history.Faults(h.Ops))
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return fmt.Errorf("reports: lay out the terminal report: %w", err)
-		}
-	}
-	return t.flush(w)
+	t.where(r)
+	return t.Flush(w)
 }
-
-type terminal struct {
-	out    bytes.Buffer
-	width  int
-	colors colors
-}
-
-func newTerminal(opt TerminalOptions) *terminal {
-	return &terminal{width: max(cmp.Or(opt.Width, 80), 40), colors: colors(opt.Color)}
-}
-
-func (t *terminal) flush(w io.Writer) error {
-	if _, err := w.Write(t.out.Bytes()); err != nil {
-		return fmt.Errorf("reports: write the terminal report: %w", err)
-	}
-	return nil
-}
-
-// text writes text behind an indent, and wraps it. Later lines begin with as many spaces.
-func (t *terminal) text(indent, text string) {
-	for i, line := range wrap(printable(text), t.width-utf8.RuneCountInString(indent)) {
-		if i > 0 {
-			indent = strings.Repeat(" ", utf8.RuneCountInString(indent))
-		}
-		fmt.Fprintf(&t.out, "%s%s\n", indent, line)
-	}
-}
-
-func (t *terminal) title(s string) { fmt.Fprintf(&t.out, "\n%s\n", t.colors.bold(s)) }
 
 // headline writes the headline, on one line if it fits. Only the verdict is coloured.
 func (t *terminal) headline(head headline) {
-	word := strings.ToUpper(verdictWord(head.Verdict))
+	word := strings.ToUpper(term.VerdictWord(head.Verdict))
 	text := head.Why
 	if head.Level != "" {
 		text = head.Level + " " + head.Property + ": " + text
 	}
-	lines := wrap(printable(text), t.width-len(word)-2)
-	colored := t.colors.verdict(head.Verdict, word)
+	lines := term.Lines(term.Printable(text), t.Width-len(word)-2)
+	colored := t.Colors.Verdict(head.Verdict, word)
 	if head.Inherent {
-		colored = t.colors.with("1;33", word)
+		colored = t.Colors.With("1;33", word)
 	}
-	fmt.Fprintf(&t.out, "%s  %s\n", colored, t.colors.bold(lines[0]))
+	fmt.Fprintf(t, "%s  %s\n", colored, t.Colors.Bold(lines[0]))
 	for _, line := range lines[1:] {
-		fmt.Fprintf(&t.out, "%*s%s\n", len(word)+2, "", t.colors.bold(line))
+		fmt.Fprintf(t, "%*s%s\n", len(word)+2, "", t.Colors.Bold(line))
 	}
 	if len(head.Also) > 0 {
-		t.text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
+		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", term.VerdictWord(head.Verdict), strings.Join(head.Also, ", ")))
 	}
 	if head.Meaning != "" {
-		t.text(strings.Repeat(" ", len(word)+2), head.Meaning)
+		t.Text(strings.Repeat(" ", len(word)+2), head.Meaning)
 	}
 }
 
 func (t *terminal) facts(h *history.History, r *judge.Result) {
-	var said []string
-	for _, f := range factsOf(h, r) {
-		said = append(said, f.Name+" "+f.Value)
-	}
-	t.out.WriteByte('\n')
-	t.text("", r.Name+": "+strings.Join(said, "; "))
+	t.WriteByte('\n')
+	t.Text("", r.Name+": "+strings.Join(texts(factsOf(h, r)), "; "))
 	for _, note := range r.Notes {
-		t.text("Note: ", note)
+		t.Text("Note: ", note)
 	}
 	if h.Torn {
-		t.text("Note: ", "the last line of the history was cut short: the run was ended while it wrote.")
+		t.Text("Note: ", "the last line of the history was cut short: the run was ended while it wrote.")
 	}
 }
+
+// terminal is the report of a run, or of what was made of one, for a terminal.
+type terminal struct{ *term.Writer }
+
+func newTerminal(opt term.Options) *terminal { return &terminal{term.New(opt)} }
 
 // widestProperty is the width of the column of properties.
 const widestProperty = 20
 
 // levels writes the table of verdicts, and below it once the text that all rows would repeat.
-func (t *terminal) levels(levels []level, verbose bool) error {
-	g := grid{header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, wide: 5, right: []int{3, 4}}
+func (t *terminal) levels(levels []level, verbose bool) {
+	g := term.Grid{Header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, Wide: 5, Right: []int{3, 4}}
 	var untested []string
 	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict, finding := t.colors.verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
+		verdict, finding := t.Colors.Verdict(l.Verdict, term.Printable(term.VerdictWord(l.Verdict))), l.Why
 		if l.Verdict == "" {
 			if !verbose {
 				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))
 				continue
 			}
-			verdict = t.colors.faint("not tested")
+			verdict = t.Colors.Faint("not tested")
 		}
 		if l.Finding != "" && !verbose {
 			finding = l.Finding
@@ -142,31 +98,28 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 		if faults == "" {
 			faults = l.Faults
 		}
-		row := []string{printable(l.Level), strings.Join(wrap(printable(l.Property), widestProperty), "\n"), verdict, "", "", printable(finding)}
+		row := []string{term.Printable(l.Level), strings.Join(term.Lines(term.Printable(l.Property), widestProperty), "\n"), verdict, "", "", term.Printable(finding)}
 		if len(l.Evidence) > 0 {
-			row[3], cases = count(l.Evidence[0].Got), true
+			row[3], cases = term.Count(l.Evidence[0].Got), true
 		}
 		if len(l.Evidence) > 1 && l.Evidence[1].UnderFaults {
-			row[4], underFaults = count(l.Evidence[1].Got), true
+			row[4], underFaults = term.Count(l.Evidence[1].Got), true
 		}
-		g.rows = append(g.rows, row)
+		g.Rows = append(g.Rows, row)
 	}
-	g.dropEmpty(4, underFaults)
-	g.dropEmpty(3, cases)
-	t.title("Verdicts")
-	if len(g.rows) > 0 {
-		if err := g.write(&t.out, t.width); err != nil {
-			return err
-		}
+	g.DropEmpty(4, underFaults)
+	g.DropEmpty(3, cases)
+	t.Title("Verdicts")
+	if len(g.Rows) > 0 {
+		t.Table(&g)
 	}
 	if len(untested) > 0 || cases || faults != "" {
-		t.out.WriteByte('\n')
+		t.WriteByte('\n')
 	}
 	t.legend(cases, underFaults, faults)
 	if len(untested) > 0 {
-		t.text("", "Not tested: "+printable(strings.Join(untested, ", "))+"; -v says why.")
+		t.Text("", "Not tested: "+term.Printable(strings.Join(untested, ", "))+"; -v says why.")
 	}
-	return nil
 }
 
 // legend explains the columns of the table of verdicts, and names the faults that took effect.
@@ -182,26 +135,22 @@ func (t *terminal) legend(cases, underFaults bool, faults string) {
 		said = append(said, strings.ToUpper(faults[:1])+faults[1:]+".")
 	}
 	if len(said) > 0 {
-		t.text("", strings.Join(said, " "))
+		t.Text("", strings.Join(said, " "))
 	}
 }
 
 func (t *terminal) counts(r *judge.Result) {
-	var said []string
-	for _, f := range countsOf(r) {
-		said = append(said, f.Name+" "+f.Value)
-	}
-	t.title("Counts")
-	t.text("", strings.Join(said, "; "))
+	t.Title("Counts")
+	t.Text("", strings.Join(texts(countsOf(r)), "; "))
 }
 
 // faults writes a table of the faults by kind: how many, and one example of the evidence for an
 // effect.
-func (t *terminal) faults(faults []*history.Fault) error {
-	t.title("Faults")
+func (t *terminal) faults(faults []*history.Fault) {
+	t.Title("Faults")
 	if len(faults) == 0 {
-		t.text("", "None was injected.")
-		return nil
+		t.Text("", "None was injected.")
+		return
 	}
 	type kind struct {
 		installed, bit, skipped int
@@ -231,16 +180,16 @@ func (t *terminal) faults(faults []*history.Fault) error {
 			k.proof = briefly(fmt.Sprintf("fault %d: %s", f.ID, p))
 		}
 	}
-	g := grid{header: []string{"Kind", "Installed", "Effective", "Skipped", "For example"}, wide: 4, right: []int{1, 2, 3}}
+	g := term.Grid{Header: []string{"Kind", "Installed", "Effective", "Skipped", "For example"}, Wide: 4, Right: []int{1, 2, 3}}
 	for _, name := range order {
 		k := kinds[name]
 		example := k.proof
 		if k.why != "" {
 			example = strings.TrimPrefix(example+"; skipped: "+k.why, "; ")
 		}
-		g.rows = append(g.rows, []string{printable(name), count(k.installed), count(k.bit), count(k.skipped), printable(example)})
+		g.Rows = append(g.Rows, []string{term.Printable(name), term.Count(k.installed), term.Count(k.bit), term.Count(k.skipped), term.Printable(example)})
 	}
-	return g.write(&t.out, t.width)
+	t.Table(&g)
 }
 
 // longestExample limits the bytes of an example: a fault on many keys would fill the screen.
@@ -259,27 +208,12 @@ func (t *terminal) first(v *narrative.Violation) {
 	if v == nil {
 		return
 	}
-	t.title("First violation")
-	t.text("  ", v.Summary)
+	t.Title("First violation")
+	t.Text("  ", v.Summary)
 	for i, step := range v.Steps() {
-		t.text(fmt.Sprintf("  %d. ", i+1), step)
+		t.Text(fmt.Sprintf("  %d. ", i+1), step)
 	}
 }
-
-// hints lists the rules that the lock's commands broke.
-func (t *terminal) hints(all []judge.Hint) {
-	if len(all) == 0 {
-		return
-	}
-	t.title("Rules that the lock's commands break")
-	t.text("  ", hintsMean)
-	for i := range all {
-		t.text("  "+strings.ToUpper(string(all[i].Severity))+" ", all[i].String())
-	}
-}
-
-// hintsMean says what hints are worth.
-const hintsMean = "Hints, from the rules of lockpick watch: they may explain a violation, and no verdict rests on them."
 
 // maxPossible limits the possible violations that the terminal lists.
 const maxPossible = 5
@@ -289,12 +223,12 @@ func (t *terminal) possible(r *judge.Result) {
 	if r.PossibleCount == 0 {
 		return
 	}
-	t.title("Possible violations")
+	t.Title("Possible violations")
 	for _, p := range r.Possible[:min(len(r.Possible), maxPossible)] {
-		t.text("  ", p.String())
+		t.Text("  ", p.String())
 	}
 	if more := r.PossibleCount - maxPossible; more > 0 {
-		t.text("  ", fmt.Sprintf("There are %s more.", count(more)))
+		t.Text("  ", fmt.Sprintf("There are %s more.", term.Count(more)))
 	}
 }
 
@@ -310,9 +244,9 @@ func (t *terminal) where(r *judge.Result) {
 	}
 	places = slices.DeleteFunc(places, func(f fact) bool { return f.Value == "" })
 	if len(places) > 0 {
-		t.title("Where to look")
+		t.Title("Where to look")
 	}
 	for _, f := range places {
-		fmt.Fprintf(&t.out, "  %-12s %s\n", f.Name, printable(f.Value))
+		fmt.Fprintf(t, "  %-12s %s\n", f.Name, term.Printable(f.Value))
 	}
 }

@@ -7,40 +7,42 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/checker"
+	"lockpick/reports/term"
 	"lockpick/search/reduce"
 )
 
 // Why writes the probability of a violation over the time of a run, and the moment that decided it.
-func Why(w io.Writer, r *reduce.WhyResult, opt TerminalOptions) error {
+func Why(w io.Writer, r *reduce.WhyResult, opt term.Options) error {
 	t := newTerminal(opt)
-	for _, line := range wrap(printable(r.Violation.Summary), t.width) {
-		t.out.WriteString(t.colors.bold(line) + "\n")
+	for _, line := range term.Lines(term.Printable(r.Violation.Summary), t.Width) {
+		t.WriteString(t.Colors.Bold(line) + "\n")
 	}
 	for _, line := range whySays(r) {
-		t.text("", line)
+		t.Text("", line)
 	}
-	t.title(fmt.Sprintf("Probability that %s is violated by %s", words(r.Property), instant(r.By)))
+	t.Title(fmt.Sprintf("Probability that %s is violated by %s", checker.TitleOf(r.Property), term.Instant(r.By)))
 	shown := ""
 	for _, p := range r.Points {
-		if same := fmt.Sprint(instant(p.Time), p.Rate.Share); same == shown {
+		if same := fmt.Sprint(term.Instant(p.Time), p.Rate.Share); same == shown {
 			continue
 		} else {
 			shown = same
 		}
 		const at, percent = 10, 7
-		room := max(t.width-at-percent-1, 10)
+		room := max(t.Width-at-percent-1, 10)
 		full := int(math.Round(p.Rate.Share * float64(room)))
-		fmt.Fprintf(&t.out, "%9s %5s  %s\n", instant(p.Time), fmt.Sprintf("%.0f %%", 100*p.Rate.Share), strings.Repeat("█", full))
+		fmt.Fprintf(t, "%9s %5s  %s\n", term.Instant(p.Time), fmt.Sprintf("%.0f %%", 100*p.Rate.Share), strings.Repeat("█", full))
 	}
-	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("Each line: %s that went as this one up to then, and by chance from there on.", plural(r.Branches, "run")))
+	t.WriteByte('\n')
+	t.Text("", fmt.Sprintf("Each line: %s that went as this one up to then, and by chance from there on.", term.Plural(r.Branches, "run")))
 	if r.Faults != nil {
-		t.title("The fewest faults that violate it")
+		t.Title("The fewest faults that violate it")
 		for _, line := range fewestSays(r.Faults) {
-			t.text("  ", line)
+			t.Text("  ", line)
 		}
 	}
-	return t.flush(w)
+	return t.Flush(w)
 }
 
 // whySays says when the violation was decided, and by which events.
@@ -50,13 +52,13 @@ func whySays(r *reduce.WhyResult) (lines []string) {
 		first := r.Points[0].Rate.Share
 		return []string{fmt.Sprintf("No single moment decided it: the probability is %.0f %% at the beginning, and rises nowhere by more than chance explains.", 100*first)}
 	}
-	when := fmt.Sprintf("between %s and %s", instant(d.From.Time), instant(d.End))
-	if instant(d.From.Time) == instant(d.End) {
-		when = "at " + instant(d.End)
+	when := fmt.Sprintf("between %s and %s", term.Instant(d.From.Time), term.Instant(d.End))
+	if term.Instant(d.From.Time) == term.Instant(d.End) {
+		when = "at " + term.Instant(d.End)
 	}
 	lines = append(lines, fmt.Sprintf("It was decided %s, where its probability rose from %.0f %% to %.0f %%.", when, 100*d.From.Rate.Share, 100*d.To.Rate.Share))
 	for _, e := range d.Events {
-		lines = append(lines, fmt.Sprintf("At %s %s.", instant(e.At), e.Text))
+		lines = append(lines, fmt.Sprintf("At %s %s.", term.Instant(e.At), e.Text))
 	}
 	if len(d.Lines) > 0 {
 		from, to := d.Lines[0], d.Lines[len(d.Lines)-1]
@@ -67,7 +69,7 @@ func whySays(r *reduce.WhyResult) (lines []string) {
 		}
 	}
 	if r.Certain > 0 {
-		lines = append(lines, fmt.Sprintf("From %s on it was as good as inevitable.", instant(r.Certain)))
+		lines = append(lines, fmt.Sprintf("From %s on it was as good as inevitable.", term.Instant(r.Certain)))
 	}
 	return lines
 }
@@ -79,13 +81,13 @@ func fewestSays(f *reduce.WhyFaults) (lines []string) {
 	}
 	share := fmt.Sprintf("it is violated with %d of %d seeds", f.Rate, f.Seeds)
 	if len(f.Steps) == 0 {
-		return []string{fmt.Sprintf("none: without any of the %s %s.", plural(f.Of, "fault"), share)}
+		return []string{fmt.Sprintf("none: without any of the %s %s.", term.Plural(f.Of, "fault"), share)}
 	}
 	enough, without := "these are enough, if they strike like that", "without any one of them"
 	if len(f.Steps) == 1 {
 		enough, without = "this one is enough, if it strikes like that", "without it"
 	}
-	text := fmt.Sprintf("Of the %s of the run %s: %s", plural(f.Of, "fault"), enough, share)
+	text := fmt.Sprintf("Of the %s of the run %s: %s", term.Plural(f.Of, "fault"), enough, share)
 	switch {
 	case f.Minimal:
 		text += "; " + without + " with none"
@@ -95,9 +97,4 @@ func fewestSays(f *reduce.WhyFaults) (lines []string) {
 		text += "; the time was over before each was seen to be necessary"
 	}
 	return append(slices.Clone(f.Steps), text+".")
-}
-
-// WhyJSON writes r as one JSON object.
-func WhyJSON(w io.Writer, r *reduce.WhyResult) error {
-	return WriteJSON(w, r)
 }

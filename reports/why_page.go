@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"lockpick/checker"
+	"lockpick/reports/term"
 	"lockpick/search/reduce"
 )
 
@@ -25,9 +27,9 @@ func curveOf(r *reduce.WhyResult) *whyCurve {
 	width := max(float64(r.By.Microseconds()), 1000)
 	c := &whyCurve{
 		ViewBox: fmt.Sprintf("%.0f -4 %.0f 108", -0.01*width, 1.02*width),
-		By:      instant(r.By),
+		By:      term.Instant(r.By),
 		Summary: r.Violation.Summary, Says: whySays(r),
-		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time before", words(r.Property), instant(r.By)),
+		Label: fmt.Sprintf("Probability that %s is violated by %s, over the time before", checker.TitleOf(r.Property), term.Instant(r.By)),
 	}
 	if r.Faults != nil {
 		c.Fewest = fewestSays(r.Faults)

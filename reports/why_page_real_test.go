@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/internal/browsertest"
 	"lockpick/internal/racetest"
 	"lockpick/search/reduce"
 )
@@ -42,23 +43,23 @@ func TestWhyInTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := browser(t)
+	ctx := browsertest.Start(t)
 	for _, width := range []int64{1280, 400} {
-		p := openPage(t, ctx, func(w io.Writer) error { return HTML(w, h, r, &why) }, width, 900, width == 400)
-		p.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+		p := browsertest.Open(t, ctx, func(w io.Writer) error { return HTML(w, h, r, &why) }, width, 900, width == 400)
+		p.Wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 		// The curve is as wide as the chart, and ends where the violation is there, which may be long before the run ends.
-		p.wait("a curve up to the violation", fmt.Sprintf(`(() => { const v = document.querySelector('.chance svg').viewBox.baseVal, last = document.querySelector('.chance .curve').getBBox();
+		p.Wait("a curve up to the violation", fmt.Sprintf(`(() => { const v = document.querySelector('.chance svg').viewBox.baseVal, last = document.querySelector('.chance .curve').getBBox();
 			return Math.abs(last.x + last.width - %d) <= 1 && last.width > 0.97 * v.width })()`, why.By.Microseconds()))
-		text := ask[string](p, `document.querySelector('.why-curve').textContent`)
-		for _, want := range []string{"were killed", "It was decided at ", "violated by " + instant(why.By), "kill ", "this one is enough"} {
+		text := browsertest.Ask[string](p, `document.querySelector('.why-curve').textContent`)
+		for _, want := range []string{"were killed", "It was decided at ", "kill ", "this one is enough"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q: %s", want, text)
 			}
 		}
 		if width == 1280 {
-			ask[bool](p, `(document.documentElement.style.scrollBehavior = 'auto', document.querySelector('.why-curve').scrollIntoView({block: 'start'}), true)`)
-			p.picture("why")
+			browsertest.Ask[bool](p, `(document.documentElement.style.scrollBehavior = 'auto', document.querySelector('.why-curve').scrollIntoView({block: 'start'}), true)`)
+			p.Picture("why")
 		}
-		p.quiet()
+		p.Quiet()
 	}
 }

@@ -10,5 +10,6 @@
 //
 // setup.go, values.go and fields.go read the input; causes.go turns faults into steps of a
 // schedule; draw.go draws samples and runs them in the simulator; estimate.go adds them up with
-// confidence intervals (interval.go); whatif.go repeats that with other setups.
+// confidence intervals (interval.go); whatif.go repeats that with other setups. terminal.go and page.go render the
+// estimate.
 package risk

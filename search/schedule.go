@@ -155,7 +155,7 @@ func RestrictTo(s scenario.Scenario, clients, masters, keys []string) scenario.S
 				out = append(out, to)
 			}
 		}
-		slices.SortFunc(out, byNumber)
+		slices.SortFunc(out, history.CompareNames)
 		return out
 	}
 	s.Clients, s.Masters, s.Keys = len(clients), len(masters), len(keys)
@@ -193,12 +193,4 @@ func RestrictTo(s scenario.Scenario, clients, masters, keys []string) scenario.S
 		}
 	}
 	return s
-}
-
-// byNumber sorts m2 before m10.
-func byNumber(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }

@@ -18,7 +18,6 @@ import (
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/internal/otherfile"
-	"lockpick/reports"
 	"lockpick/risk"
 )
 
@@ -26,11 +25,11 @@ import (
 type known struct {
 	changed time.Time
 	size    int64
-	entry   reports.StoreEntry
+	entry   Entry
 }
 
 // entries lists the entries of the store, the newest first.
-func (s *Server) entries() ([]reports.StoreEntry, error) {
+func (s *Server) entries() ([]Entry, error) {
 	dir, err := s.root.Open(".")
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -40,7 +39,7 @@ func (s *Server) entries() ([]reports.StoreEntry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	var all []reports.StoreEntry
+	var all []Entry
 	for _, f := range folders {
 		if !f.IsDir() {
 			continue // for example the link latest
@@ -50,7 +49,7 @@ func (s *Server) entries() ([]reports.StoreEntry, error) {
 		}
 	}
 	withTrends(all)
-	slices.SortFunc(all, func(a, b reports.StoreEntry) int {
+	slices.SortFunc(all, func(a, b Entry) int {
 		if c := b.Started.Compare(a.Started); c != 0 {
 			return c
 		}
@@ -60,10 +59,10 @@ func (s *Server) entries() ([]reports.StoreEntry, error) {
 }
 
 // entry reads the entry of a folder. It returns false if the folder has no result and no history.
-func (s *Server) entry(name string) (reports.StoreEntry, bool) {
+func (s *Server) entry(name string) (Entry, bool) {
 	for _, k := range []struct {
 		file, page string
-		read       func(name string, b []byte, e *reports.StoreEntry) error
+		read       func(name string, b []byte, e *Entry) error
 	}{
 		{judge.ResultFile, judge.ReportFile, readRun},
 		{audit.ResultFile, "index.html", readAudit},
@@ -75,10 +74,10 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 			continue
 		}
 		if err != nil || !info.Mode().IsRegular() {
-			return reports.StoreEntry{}, false
+			return Entry{}, false
 		}
-		e := s.cached(name, info, func() reports.StoreEntry {
-			e := reports.StoreEntry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: campaign.SizeOf(s.root.FS(), name), Href: s.pageOf(name, k.page)}
+		e := s.cached(name, info, func() Entry {
+			e := Entry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: campaign.SizeOf(s.root.FS(), name), Href: s.pageOf(name, k.page)}
 			b, err := otherfile.ReadIn(s.root, path.Join(name, k.file), otherfile.MaxResult)
 			if err == nil {
 				err = k.read(name, b, &e)
@@ -93,16 +92,16 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 	}
 	info, err := s.root.Stat(path.Join(name, judge.HistoryFile))
 	if err != nil {
-		return reports.StoreEntry{}, false
+		return Entry{}, false
 	}
-	return reports.StoreEntry{
+	return Entry{
 		Name: name, Label: s.labelOf(name), Kind: "run", Started: began(name, info.ModTime()), Bytes: campaign.SizeOf(s.root.FS(), name), Href: (&url.URL{Path: "/live/" + name}).String(),
 		Why: "it is going on, or was cut off: lockpick check judges it",
 	}, true
 }
 
 // cached reads a result file only if it has changed since the last call.
-func (s *Server) cached(name string, info fs.FileInfo, read func() reports.StoreEntry) reports.StoreEntry {
+func (s *Server) cached(name string, info fs.FileInfo, read func() Entry) Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.read[name]; ok && k.changed.Equal(info.ModTime()) && k.size == info.Size() {
@@ -123,7 +122,7 @@ func began(name string, otherwise time.Time) time.Time {
 	return otherwise
 }
 
-func readRun(_ string, b []byte, e *reports.StoreEntry) error {
+func readRun(_ string, b []byte, e *Entry) error {
 	var r judge.Result
 	if err := json.Unmarshal(b, &r); err != nil {
 		return err
@@ -140,7 +139,7 @@ func readRun(_ string, b []byte, e *reports.StoreEntry) error {
 	return nil
 }
 
-func readAudit(_ string, b []byte, e *reports.StoreEntry) error {
+func readAudit(_ string, b []byte, e *Entry) error {
 	e.Kind = "audit"
 	var r audit.Result
 	if err := json.Unmarshal(b, &r); err != nil {
@@ -152,18 +151,18 @@ func readAudit(_ string, b []byte, e *reports.StoreEntry) error {
 }
 
 // readRisk reads an estimate, which has no verdict.
-func readRisk(_ string, b []byte, e *reports.StoreEntry) error {
+func readRisk(_ string, b []byte, e *Entry) error {
 	e.Kind = "risk"
 	var r risk.Result
 	if err := json.Unmarshal(b, &r); err != nil {
 		return err
 	}
 	e.Lock, e.Driver, e.Duration = r.Setup.Lock, scenario.Sim, r.Elapsed
-	e.Faults, e.Why = fmt.Sprintf("%d causes", len(r.Causes)), strings.Join(reports.RiskHeadlines(&r), " ")
+	e.Faults, e.Why = fmt.Sprintf("%d causes", len(r.Causes)), strings.Join(risk.Headlines(&r), " ")
 	return nil
 }
 
-func readClaims(_ string, b []byte, e *reports.StoreEntry) error {
+func readClaims(_ string, b []byte, e *Entry) error {
 	e.Kind = "claims"
 	var r claims.Result
 	if err := json.Unmarshal(b, &r); err != nil {

@@ -18,7 +18,7 @@ import (
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/internal/otherfile"
-	"lockpick/reports"
+	"lockpick/reports/web"
 )
 
 // The intervals of a live page.
@@ -57,7 +57,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	for {
 		now, over := run.state(time.Now())
-		if now.Phase == reports.Done {
+		if now.Phase == phaseDone {
 			now.Report = s.pageOf(name, judge.ReportFile)
 		}
 		b, err := json.Marshal(now)
@@ -87,7 +87,7 @@ func (s *Server) livePage(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	f.Close()
-	page(w, func(out io.Writer) error { return reports.LivePage(out, name) })
+	page(w, func(out io.Writer) error { return writeLive(out, name) })
 }
 
 // history opens the history of a run.
@@ -150,7 +150,7 @@ type running struct {
 	counts  judge.Counts
 	watch   checker.Watch
 	strikes []history.Op // operations of the nemesis
-	grants  reports.Seconds
+	grants  web.Seconds
 	at      time.Duration
 	ended   bool // the end mark was read
 	over    bool
@@ -211,15 +211,15 @@ func (r *running) end(err error) {
 }
 
 // state returns the data of a live page. over means that they will not change any more.
-func (r *running) state(now time.Time) (live reports.Live, over bool) {
+func (r *running) state(now time.Time) (live liveState, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	faults := history.Faults(r.strikes)
 	c := r.counts
 	c.Strike(faults)
-	live = reports.Live{
+	live = liveState{
 		Name: r.name, Lock: r.header.Lock, Driver: r.header.Driver, Masters: r.header.Masters, Clients: r.header.Clients,
-		Elapsed: r.at.Seconds(), Counts: c, Violations: r.watch.Violations(), Grants: reports.Bins(r.grants),
+		Elapsed: r.at.Seconds(), Counts: c, Violations: r.watch.Violations(), Grants: grantRateOf(r.grants),
 		Faults: liveFaults(faults, r.header.Persistence, r.at),
 	}
 	if at, ok := r.watch.First(); ok {
@@ -228,15 +228,15 @@ func (r *running) state(now time.Time) (live reports.Live, over bool) {
 	}
 	switch silent := now.Sub(r.grown); {
 	case r.over && r.err != nil:
-		live.Phase, live.Problem = reports.Broken, r.err.Error()
+		live.Phase, live.Problem = phaseBroken, r.err.Error()
 	case r.over:
-		live.Phase = reports.Done
+		live.Phase = phaseDone
 	case r.ended:
-		live.Phase = reports.Judging
+		live.Phase = phaseJudging
 	case silent > quiet:
-		live.Phase, live.Silent = reports.Silent, silent.Seconds()
+		live.Phase, live.Silent = phaseSilent, silent.Seconds()
 	default:
-		live.Phase = reports.Running
+		live.Phase = phaseRunning
 	}
 	return live, r.over
 }
@@ -245,7 +245,7 @@ func (r *running) state(now time.Time) (live reports.Live, over bool) {
 // second, unless all of them wait for masters that are down.
 const quiet = 10 * time.Second
 
-func liveFaults(all []*history.Fault, persistence string, now time.Duration) (list []reports.LiveFault) {
+func liveFaults(all []*history.Fault, persistence string, now time.Duration) (list []liveFault) {
 	for _, f := range all {
 		if !f.Installed {
 			continue
@@ -253,7 +253,7 @@ func liveFaults(all []*history.Fault, persistence string, now time.Duration) (li
 		text, _ := fault.Of(f.Name).Did(&fault.Scene{
 			Masters: f.Masters, Clients: f.Clients, Params: f.Params, Persistence: fault.Persistence(persistence), AtPoint: fault.AtPoint(f.Params["point"]),
 		})
-		l := reports.LiveFault{Kind: f.Name, Text: text, From: f.From.Seconds(), To: max(f.From, now).Seconds(), Healed: f.Healed, Effective: f.TookEffect}
+		l := liveFault{Kind: f.Name, Text: text, From: f.From.Seconds(), To: max(f.From, now).Seconds(), Healed: f.Healed, Effective: f.TookEffect}
 		if f.Healed {
 			l.To = f.To.Seconds()
 		}

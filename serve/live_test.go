@@ -15,7 +15,6 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/reports"
 )
 
 // stream reads the states of a run that a server tells.
@@ -25,7 +24,7 @@ type stream struct {
 }
 
 // until reads states until one is as wanted.
-func (s *stream) until(what string, is func(reports.Live) bool) reports.Live {
+func (s *stream) until(what string, is func(liveState) bool) liveState {
 	s.Helper()
 	var last string
 	for s.lines.Scan() {
@@ -34,7 +33,7 @@ func (s *stream) until(what string, is func(reports.Live) bool) reports.Live {
 			continue
 		}
 		last = text
-		var l reports.Live
+		var l liveState
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			s.Fatalf("%v in %s", err, text)
 		}
@@ -107,12 +106,12 @@ func TestARunIsShownWhileItGoesOn(t *testing.T) {
 	events := &stream{t, bufio.NewScanner(answer.Body)}
 	events.lines.Buffer(nil, 1<<20)
 	lines := bytes.Count(recorded[:half], []byte("\n")) - 1
-	first := events.until("half of the history", func(l reports.Live) bool { return l.Counts.Operations == lines })
-	if first.Phase != reports.Running || first.Report != "" || first.Elapsed <= 0 || first.Elapsed >= result.Duration.Seconds() {
+	first := events.until("half of the history", func(l liveState) bool { return l.Counts.Operations == lines })
+	if first.Phase != phaseRunning || first.Report != "" || first.Elapsed <= 0 || first.Elapsed >= result.Duration.Seconds() {
 		t.Errorf("in the middle it is %+v", first)
 	}
 	put(recorded[half:])
-	events.until("the rest", func(l reports.Live) bool { return l.Phase == reports.Judging })
+	events.until("the rest", func(l liveState) bool { return l.Phase == phaseJudging })
 	for _, file := range []string{judge.ReportFile, judge.ResultFile} {
 		b, err := os.ReadFile(filepath.Join(whole, file))
 		if err == nil {
@@ -122,7 +121,7 @@ func TestARunIsShownWhileItGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	last := events.until("the end", func(l reports.Live) bool { return l.Phase == reports.Done })
+	last := events.until("the end", func(l liveState) bool { return l.Phase == phaseDone })
 	if events.lines.Scan() && events.lines.Text() != "" || events.lines.Scan() {
 		t.Error("the server goes on after the end")
 	}
@@ -175,7 +174,7 @@ func TestLiveAtItsLimits(t *testing.T) {
 		lines.Buffer(nil, 1<<20)
 		return &stream{t, lines}
 	}
-	if l := listen("broken").until("what is wrong", func(l reports.Live) bool { return l.Phase == reports.Broken }); !strings.Contains(l.Problem, "line 1") {
+	if l := listen("broken").until("what is wrong", func(l liveState) bool { return l.Phase == phaseBroken }); !strings.Contains(l.Problem, "line 1") {
 		t.Errorf("the problem: %q", l.Problem)
 	}
 	for _, name := range []string{"none", "..", "on/..", ""} {
@@ -186,7 +185,7 @@ func TestLiveAtItsLimits(t *testing.T) {
 		}
 	}
 	on := listen("on")
-	on.until("a run that goes on", func(l reports.Live) bool { return l.Counts.Operations > 0 })
+	on.until("a run that goes on", func(l liveState) bool { return l.Counts.Operations > 0 })
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = web.Config.Shutdown(t.Context()) }()
 	for on.lines.Scan() {
@@ -202,10 +201,10 @@ func TestLiveAtItsLimits(t *testing.T) {
 func TestSilence(t *testing.T) {
 	now := time.Now()
 	r := &running{name: "run", grown: now}
-	if l, _ := r.state(now.Add(quiet)); l.Phase != reports.Running {
+	if l, _ := r.state(now.Add(quiet)); l.Phase != phaseRunning {
 		t.Errorf("after %v it is %s", quiet, l.Phase)
 	}
-	if l, over := r.state(now.Add(2 * quiet)); l.Phase != reports.Silent || l.Silent != 2*quiet.Seconds() || over {
+	if l, over := r.state(now.Add(2 * quiet)); l.Phase != phaseSilent || l.Silent != 2*quiet.Seconds() || over {
 		t.Errorf("after %v it is %s for %v s", 2*quiet, l.Phase, l.Silent)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
-	"lockpick/reports"
 )
 
 // Prune selects entries of a store for deletion: those that meet all conditions.
@@ -20,7 +19,7 @@ type Prune struct {
 }
 
 // Pruned lists the entries of a store that a rule selects, the oldest first, with their sizes.
-func Pruned(store campaign.Store, p Prune) ([]reports.StoreEntry, error) {
+func Pruned(store campaign.Store, p Prune) ([]Entry, error) {
 	s, err := open(store)
 	if err != nil {
 		return nil, err
@@ -30,7 +29,7 @@ func Pruned(store campaign.Store, p Prune) ([]reports.StoreEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []reports.StoreEntry
+	var out []Entry
 	for _, e := range all[min(p.Keep, len(all)):] {
 		e.Bytes = campaign.SizeOf(s.root.FS(), e.Name)
 		switch {
@@ -47,7 +46,7 @@ func Pruned(store campaign.Store, p Prune) ([]reports.StoreEntry, error) {
 }
 
 // Delete deletes an entry of a store. It fails if the entry is a run that may be in progress.
-func Delete(store campaign.Store, e reports.StoreEntry) error {
+func Delete(store campaign.Store, e Entry) error {
 	s, err := open(store)
 	if err != nil {
 		return err

@@ -2,7 +2,7 @@
 // progress, the differences between two runs, and the changes from run to run. It changes nothing, unless it
 // is configured to let people label and delete runs.
 //
-// Package reports renders the pages. Files in a store may come from somebody else, so every file is served in
+// pages.go, trend_page.go and live_page.go render the pages of the store itself, each from a template under page/. Files in a store may come from somebody else, so every file is served in
 // a sandbox: a page of the store has access neither to the other pages nor to the network. The server answers
 // only requests that name its own address, so that no page elsewhere can reach it under another name.
 package serve
@@ -27,9 +27,10 @@ import (
 	"syscall"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/reports"
+	"lockpick/reports/diff"
 )
 
 // Server serves one store.
@@ -128,11 +129,11 @@ func (s *Server) list(w http.ResponseWriter) {
 		fail(w, err)
 		return
 	}
-	list := reports.StoreList{Dir: s.store.Dir, Entries: entries, Writable: s.writable}
-	if to := s.pageOf("", reports.ScoreboardFile); to != "" {
-		list.Links = append(list.Links, reports.PageLink{Text: "Scoreboard", Href: to})
+	list := entryList{Dir: s.store.Dir, Entries: entries, Writable: s.writable}
+	if to := s.pageOf("", audit.ScoreboardFile); to != "" {
+		list.Links = append(list.Links, pageLink{Text: "Scoreboard", Href: to})
 	}
-	page(w, func(out io.Writer) error { return reports.StorePage(out, list) })
+	page(w, func(out io.Writer) error { return listPage.Write(out, &pageData{entryList: list}) })
 }
 
 func (s *Server) diff(w http.ResponseWriter, names []string) {
@@ -140,7 +141,7 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 		http.Error(w, "which runs? Tick two in the list", http.StatusBadRequest)
 		return
 	}
-	var runs [2]reports.DiffRun
+	var runs [2]diff.Run
 	var pages [2]string
 	for i, name := range names {
 		// s.root does not follow links that lead outside of the store.
@@ -148,14 +149,16 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 			http.Error(w, "no such run, or one without a result: lockpick check judges it", http.StatusNotFound)
 			return
 		}
-		run, err := reports.OpenDiffRun(s.store, filepath.Join(s.store.Dir, name))
+		run, err := diff.Open(s.store, filepath.Join(s.store.Dir, name))
 		if err != nil {
 			fail(w, err)
 			return
 		}
 		runs[i], pages[i] = run, s.pageOf(name, judge.ReportFile)
 	}
-	page(w, func(out io.Writer) error { return reports.DiffPage(out, reports.Compare(runs[0], runs[1]), pages) })
+	page(w, func(out io.Writer) error {
+		return diffPage.Write(out, &pageData{Diff: diff.Compare(runs[0], runs[1]), Pages: pages})
+	})
 }
 
 // plain reports whether a name can be the name of a folder in the store, and not a path.

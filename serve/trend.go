@@ -12,12 +12,11 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/claims"
 	"lockpick/internal/otherfile"
-	"lockpick/reports"
 )
 
 // withTrends gives each entry the address of the page that compares it with other entries of its scenario or
 // lock, if the store has any.
-func withTrends(entries []reports.StoreEntry) {
+func withTrends(entries []Entry) {
 	type group struct{ kind, of string }
 	n := map[group]int{}
 	for _, e := range entries {
@@ -38,7 +37,7 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 		fail(w, err)
 		return
 	}
-	var runs []reports.TrendRun
+	var runs []trendRun
 	for _, e := range slices.Backward(entries) { // the oldest first
 		if e.Kind == kind && e.Of == of && of != "" {
 			runs = append(runs, s.trendRun(e))
@@ -48,11 +47,11 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 		http.Error(w, "no such runs in the store", http.StatusNotFound)
 		return
 	}
-	page(w, func(out io.Writer) error { return reports.TrendPage(out, reports.NewTrend(of, runs)) })
+	page(w, func(out io.Writer) error { return trendPage.Write(out, &pageData{Trend: newTrend(of, runs)}) })
 }
 
 // trendRun reads the result of an entry. An entry that cannot be read has no result; the list shows why.
-func (s *Server) trendRun(e reports.StoreEntry) reports.TrendRun {
+func (s *Server) trendRun(e Entry) trendRun {
 	read := func(file string, into any) bool {
 		b, err := otherfile.ReadIn(s.root, path.Join(e.Name, file), otherfile.MaxResult)
 		return err == nil && json.Unmarshal(b, into) == nil
@@ -61,18 +60,18 @@ func (s *Server) trendRun(e reports.StoreEntry) reports.TrendRun {
 	case "run":
 		var r judge.Result
 		if read(judge.ResultFile, &r) {
-			return reports.TrendOfRun(e, &r)
+			return trendOfRun(e, &r)
 		}
 	case "claims":
 		var r claims.Result
 		if read(claims.ResultFile, &r) {
-			return reports.TrendOfClaims(e, &r)
+			return trendOfClaims(e, &r)
 		}
 	case "audit":
 		var r audit.Result
 		if read(audit.ResultFile, &r) {
-			return reports.TrendOfAudit(e, &r)
+			return trendOfAudit(e, &r)
 		}
 	}
-	return reports.TrendRun{Entry: e}
+	return trendRun{Entry: e}
 }

@@ -15,7 +15,6 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/internal/otherfile"
-	"lockpick/reports"
 )
 
 // LabelFile is the name of the file with a run's label in the run's folder.
@@ -38,7 +37,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, action string) {
 		return
 	}
 	page(w, func(out io.Writer) error {
-		return reports.ChangePage(out, reports.StoreChange{Action: action, Entries: entries, Token: s.token})
+		return changePage.Write(out, &pageData{Asked: &change{Action: action, Entries: entries, Token: s.token}})
 	})
 }
 
@@ -76,7 +75,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, action string) {
 
 // chosen returns the entries that a request names: for a label exactly one. If it returns false, it has sent
 // an error.
-func (s *Server) chosen(w http.ResponseWriter, names []string, action string) (entries []reports.StoreEntry, ok bool) {
+func (s *Server) chosen(w http.ResponseWriter, names []string, action string) (entries []Entry, ok bool) {
 	if len(names) == 0 || action == "label" && len(names) != 1 {
 		http.Error(w, "which runs? Tick them in the list", http.StatusBadRequest)
 		return nil, false
@@ -93,12 +92,12 @@ func (s *Server) chosen(w http.ResponseWriter, names []string, action string) (e
 }
 
 // folder returns the entry of a folder. It does not follow links.
-func (s *Server) folder(name string) (reports.StoreEntry, bool) {
+func (s *Server) folder(name string) (Entry, bool) {
 	if !plain(name) {
-		return reports.StoreEntry{}, false
+		return Entry{}, false
 	}
 	if info, err := s.root.Lstat(name); err != nil || !info.IsDir() {
-		return reports.StoreEntry{}, false
+		return Entry{}, false
 	}
 	return s.entry(name)
 }
@@ -132,7 +131,7 @@ func (s *Server) labelOf(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-func (s *Server) delete(e reports.StoreEntry) error {
+func (s *Server) delete(e Entry) error {
 	if _, err := s.root.Stat(path.Join(e.Name, judge.ResultFile)); e.Kind == "run" && err != nil {
 		if info, err := s.root.Stat(path.Join(e.Name, judge.HistoryFile)); err == nil && time.Since(info.ModTime()) < recent {
 			return fmt.Errorf("%w: %s may still be going on: its last line is less than %v old", errRefused, e.Name, recent)

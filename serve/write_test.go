@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/reports"
 )
 
 // post sends a form to a server as a browser does that shows a page from somewhere.
@@ -163,7 +163,7 @@ func TestTheScoreboardIsLinked(t *testing.T) {
 	if strings.Contains(ask(s, "GET", "/", here).Body.String(), link) {
 		t.Error("there is a link to no scoreboard")
 	}
-	if err := os.WriteFile(filepath.Join(store.Dir, reports.ScoreboardFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(store.Dir, audit.ScoreboardFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(ask(s, "GET", "/", here).Body.String(), link) {

@@ -3,9 +3,16 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"lockpick/history"
 	"lockpick/watch"
+)
+
+// The title of a list of hints, and what hints are worth.
+const (
+	HintsTitle = "Rules that the lock's commands break"
+	HintsMean  = "Hints, from the rules of lockpick watch: they may explain a violation, and no verdict rests on them."
 )
 
 // Hint is a rule of lockpick watch that the lock's commands broke. It may explain a violation, and proves none.
@@ -16,6 +23,9 @@ type Hint struct {
 }
 
 // String words a hint for people.
+// Label returns the severity of the broken rule in capitals.
+func (h Hint) Label() string { return strings.ToUpper(string(h.Severity)) }
+
 func (h Hint) String() string {
 	return fmt.Sprintf("%s: %s (seen %s: %s.) Instead: %s", h.ID, h.What, times(h.Count), h.Evidence, h.Fix)
 }

@@ -50,12 +50,13 @@ var allowed = map[string][]string{
 	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
-	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "checker/narrative", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
-	"clients":       {},
+	"search/reduce": {"checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
+	// What people said about locks of other libraries becomes a page of the documentation.
+	"clients": {"reports/term"},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
-	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search"},
-	"claims":         {"history", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search"},
-	"audit":          {"history", "cluster", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"search/exhaust": {"checker/narrative", "redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"claims":         {"checker/narrative", "history", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web", "reports/junit"},
+	"audit":          {"checker/narrative", "history/fault", "history", "cluster", "workload", "watch", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web", "reports/junit"},
 	// What Redis commands do to keys, and its scripts, without a clock, network or disk.
 	"cluster/keyspace": {"cluster"},
 	"cluster/lua":      {"cluster/keyspace"},
@@ -65,13 +66,22 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
-	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports", "risk"},
+	"serve": {"reports/term", "history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports/diff", "reports/web", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
-	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
-	"reports":      {"watch", "history", "history/fault", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
+	"risk": {"checker/narrative", "cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web"},
+	// The reports of a run, and of what a search made of one.
+	"reports": {"checker/narrative", "history", "history/fault", "history/logs", "checker", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "search/reduce", "reports/term", "reports/web", "reports/junit", "reports/story"},
+	// What all reports share: the terminal, the frame of pages, JUnit. Tests of any lock bring them along.
+	"reports/term":  {"checker"},
+	"reports/web":   {"checker", "campaign/judge", "reports/term"},
+	"reports/junit": {},
+	// One violation as text and as pictures.
+	"reports/story": {"checker/narrative", "history", "history/fault", "checker", "reports/term"},
+	// Two runs beside each other.
+	"reports/diff": {"history", "checker", "campaign", "campaign/judge", "campaign/scenario", "reports/term", "reports/web"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "reports/diff", "reports/story", "reports/term", "clients", "watch", "serve", "risk", "search/reduce",
 	},
 }
 
@@ -87,6 +97,8 @@ var testsAlso = map[string][]string{
 	"cluster/sim":       {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
 	"nemesis":           {"redlock/protocol"},
 	"redlock":           {"cluster", "cluster/process"},
+	"reports":           {"campaign"}, // runs to report
+	"reports/story":     {"checker/narrative", "campaign", "campaign/scenario"},
 	"redlock/redsync":   {"cluster", "cluster/process"},
 	"watch":             {"redlock"}, // its traffic
 	"workload":          {"cluster/process", "cluster/sim"},
@@ -107,6 +119,8 @@ var thirdParty = map[string][]string{
 	"cluster/lua":                {"github.com/yuin/gopher-lua"},
 	"cluster/keyspace":           {},
 	"locktest":                   {"github.com/redis/go-redis/v9"},
+	"reports/term":               {"github.com/olekukonko/tablewriter"},
+	"reports/web":                {},
 }
 
 type goPackage struct {
@@ -199,7 +213,7 @@ func packages(t *testing.T) []goPackage {
 
 // portable are the packages that simulate, judge and report: they need no masters, and so no
 // Docker and no Unix.
-var portable = []string{"lockpick/cluster", "lockpick/cluster/sim", "lockpick/checker", "lockpick/checker/facts", "lockpick/checker/narrative", "lockpick/history", "lockpick/nemesis", "lockpick/workload", "lockpick/search", "lockpick/search/exhaust", "lockpick/search/reduce", "lockpick/claims", "lockpick/reports"}
+var portable = []string{"lockpick/cluster", "lockpick/cluster/sim", "lockpick/checker", "lockpick/checker/facts", "lockpick/checker/narrative", "lockpick/history", "lockpick/nemesis", "lockpick/workload", "lockpick/search", "lockpick/search/exhaust", "lockpick/search/reduce", "lockpick/claims", "lockpick/reports", "lockpick/reports/diff"}
 
 func TestPortablePackagesAvoidDocker(t *testing.T) {
 	out, err := exec.Command("go", append([]string{"list", "-deps"}, portable...)...).Output()

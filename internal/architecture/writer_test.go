@@ -11,7 +11,7 @@ import (
 )
 
 // writers are the packages whose files people and other programs read while, or after, a command is ended.
-var writers = []string{"audit", "campaign/judge", "claims", "cli", "reports", "serve", "watch"}
+var writers = []string{"audit", "campaign/judge", "claims", "cli", "reports", "risk", "serve", "watch"}
 
 // TestOneWriterOfFiles: these packages write files with internal/wholefile alone, so that every output is complete or
 // absent, and no device, pipe or link is replaced.

@@ -1,0 +1,61 @@
+package story
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"lockpick/checker/narrative"
+
+	"pgregory.net/rapid"
+)
+
+// checkFigure: the figure of a violation is well-formed, lies within its frame, and numbers the steps
+// of the reason.
+func checkFigure(t *rapid.T, v *narrative.Violation) {
+	drawn, _ := Figure(v, v.Clients)
+	if len(v.Clients) > 0 && drawn == "" {
+		t.Fatalf("%s on %s has no figure", v.Property, v.Key)
+	}
+	numbers, rows := 0, 0
+	var height float64
+	d := xml.NewDecoder(strings.NewReader(string(drawn)))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, drawn)
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		at := map[string]string{}
+		for _, a := range e.Attr {
+			at[a.Name.Local] = a.Value
+		}
+		if e.Name.Local == "svg" {
+			if _, err := fmt.Sscanf(at["viewBox"], "0 0 600 %f", &height); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, most := range map[string]float64{"x": 600, "x1": 600, "x2": 600, "cx": 600, "y": height, "y1": height, "y2": height, "cy": height} {
+			if x, err := strconv.ParseFloat(at[name], 64); at[name] != "" && (err != nil || x < 0 || x > most) {
+				t.Fatalf("%s of a %s is %s, of at most %v\n%s", name, e.Name.Local, at[name], most, drawn)
+			}
+		}
+		switch {
+		case e.Name.Local == "text" && strings.HasPrefix(at["class"], "number"):
+			numbers++
+		case e.Name.Local == "text" && at["class"] == "name":
+			rows++
+		}
+	}
+	if drawn != "" && (numbers != len(v.Steps()) || rows == 0) {
+		t.Fatalf("%d numbers for %d steps, and %d rows\n%s", numbers, len(v.Steps()), rows, drawn)
+	}
+}

@@ -39,7 +39,7 @@ var Extension = Property{
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
 // have held the lock; the margin for the drift of clocks, in which the keys are still there, is no such time
-// (keysUntil). The yes answers of a quorum of masters must also be there when the
+// (KeysUntil). The yes answers of a quorum of masters must also be there when the
 // extension returns. A lease that its client has released cannot be extended. A run without a granted
 // extension is not judged.
 func (r *run) extension() *judgement {

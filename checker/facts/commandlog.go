@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// SnapshotBegan and snapshotEnded bound when a snapshot of a master's keys was taken: after the request was
+// SnapshotBegan and SnapshotEnded bound when a snapshot of a master's keys was taken: after the request was
 // sent, and before the reply arrived.
 func SnapshotBegan(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
 

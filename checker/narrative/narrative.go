@@ -45,7 +45,7 @@ func New(r *facts.Run, v *Violation, about Scope) *Narrative {
 }
 
 // Among events of one time, causes precede effects. An event that a line of the history shows has
-// the line's position; addAt puts other events before or after all lines of their time.
+// the line's position; AddAt puts other events before or after all lines of their time.
 const (
 	beforeLines = iota - 1 // for events caused by the passing of time
 	AfterLines             // for a command that was sent: its cause came before it

@@ -29,8 +29,8 @@ func TestGolden(t *testing.T) {
 			return // pictures, of TestScreens
 		}
 		switch filepath.Base(path) {
-		case "claims.txt", "audit.txt", "diff.txt", "scoreboard.txt":
-			return // of TestClaimsReports, TestAuditReports, TestDiff and TestScoreboardReports
+		case "claims.txt", "audit.txt", "diff.txt", "scoreboard.txt", "locks.txt":
+			return // of TestClaimsReports, TestAuditReports, TestDiff, TestScoreboardReports and TestLocks
 		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var b bytes.Buffer

@@ -129,17 +129,26 @@ func (g *grid) writeParagraphs(w io.Writer, width int) error {
 		}
 		line := ""
 		for _, cell := range short {
-			if line != "" && twwidth.Width(line)+gap+twwidth.Width(cell) > width {
+			indent := strings.Repeat(" ", gap)
+			switch {
+			case line == "":
+				indent = ""
+			case twwidth.Width(line)+gap+twwidth.Width(cell) <= width:
+				line += indent + cell
+				continue
+			default:
 				out.WriteString(line + "\n")
 				line = ""
-				lines := wrap(cell, width-gap) // usually one
-				for _, l := range lines[:len(lines)-1] {
-					out.WriteString(strings.Repeat(" ", gap) + l + "\n")
-				}
-				cell = strings.Repeat(" ", gap) + lines[len(lines)-1]
-			} else if line != "" {
-				cell = strings.Repeat(" ", gap) + cell
 			}
+			lines := wrap(cell, width-gap) // usually one
+			if indent == "" && twwidth.Width(cell) <= width {
+				lines = []string{cell}
+			}
+			for _, l := range lines[:len(lines)-1] {
+				out.WriteString(indent + l + "\n")
+				indent = strings.Repeat(" ", gap)
+			}
+			cell = indent + lines[len(lines)-1]
 			line += cell
 		}
 		out.WriteString(line + "\n")

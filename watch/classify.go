@@ -162,7 +162,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 		return s, false
 	}
 	if tokenAt > 0 && tokenAt < len(a) {
-		s.token, s.weak = l.mask.token(a[tokenAt]), weakness(a[tokenAt])
+		s.token, s.weak = l.mask.token(a[tokenAt]), Weakness(a[tokenAt])
 	}
 	s.yes = s.known && succeeded(r)
 	s.text = l.mask.masked(a, tokenAt) + " → " + answer(r)

@@ -140,8 +140,8 @@ func letters(r rune) rune {
 	return -1
 }
 
-// weakness returns why a token may be guessed or repeat; empty if it seems random enough.
-func weakness(token string) string {
+// Weakness returns why a token may be guessed or repeat; empty if it seems random enough.
+func Weakness(token string) string {
 	n := utf8.RuneCountInString(token)
 	digits, lower, upper, other := 0, 0, 0, 0
 	distinct := map[rune]bool{}

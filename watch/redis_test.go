@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"lockpick/cluster/lua"
 	"lockpick/history"
+	"lockpick/internal/redistest"
 )
 
 const (
@@ -22,38 +22,6 @@ const (
 	compareExpire = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`
 	brokenDelete  = `if redis.call("exists", KEYS[1]) then return redis.call("del", KEYS[1]) end return 0`
 )
-
-// startRedis starts a redis-server that is killed at the end of the test, and returns its address.
-func startRedis(t testing.TB, args ...string) string {
-	t.Helper()
-	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("there is no redis-server")
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := ln.Addr().String()
-	ln.Close()
-	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(server, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir()}, args...)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	await(t, "redis-server answers", func() bool {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-	return address
-}
 
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
@@ -84,7 +52,7 @@ func watching(t testing.TB, masters int, opt Options) *bench {
 	}
 	b.tap = NewTap(b.lint)
 	for i := range masters {
-		p, err := NewProxy(i, Target{Listen: "127.0.0.1:0", To: startRedis(t)}, b.tap)
+		p, err := NewProxy(i, Target{Listen: "127.0.0.1:0", To: redistest.Start(t)}, b.tap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,9 +274,9 @@ func TestSmellsOfSeveralMasters(t *testing.T) {
 // TestReplicationIsAskedFor checks the rules on a master with a replica, with and without WAIT, and
 // on a replica.
 func TestReplicationIsAskedFor(t *testing.T) {
-	master := startRedis(t)
+	master := redistest.Start(t)
 	host, port, _ := net.SplitHostPort(master)
-	replica := startRedis(t, "--replicaof", host+" "+port)
+	replica := redistest.Start(t, "--replicaof", host+" "+port)
 	var roles [2]Role
 	await(t, "the replica is connected", func() bool {
 		var err error
@@ -367,7 +335,7 @@ func TestTheHistoryShowsLeasesThatOverlap(t *testing.T) {
 
 // TestMonitorFindsTheSame checks that MONITOR finds the same as a proxy, without the replies.
 func TestMonitorFindsTheSame(t *testing.T) {
-	address := startRedis(t)
+	address := redistest.Start(t)
 	l, err := NewLint(Options{Masters: 1})
 	if err != nil {
 		t.Fatal(err)

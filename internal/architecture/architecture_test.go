@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	// The lock's commands on their way through go-redis.
 	"redlock/internal/transport": {"redlock/protocol"},
 	// The drivers. Docker's servers and those that are processes are driven alike.
-	"cluster/process": {"cluster", "cluster/shadow"},
+	"cluster/process": {"cluster", "cluster/resp", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
 	// What a real master does to its keys, for both.
 	"cluster/shadow": {"cluster", "cluster/keyspace", "cluster/resp"},
@@ -62,13 +62,15 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
+	// What is stored on a real Redis.
+	"locks": {"cluster/resp", "watch"},
 	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
-	"reports":      {"watch", "history", "history/fault", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
+	"reports":      {"locks", "watch", "history", "history/fault", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "locks", "watch", "serve", "risk", "search/reduce",
 	},
 }
 

@@ -120,9 +120,8 @@ func answer(r *resp.Reply) string {
 	switch {
 	case r == nil:
 		return "(no reply)"
-	case r.Type == '-' || r.Type == '!':
-		code, _, _ := strings.Cut(string(r.Text), " ")
-		return "(error) " + strings.Map(letters, code)
+	case errorCode(r) != "":
+		return "(error) " + errorCode(r)
 	case r.Null:
 		return "nil"
 	case r.Type == ':':
@@ -131,6 +130,18 @@ func answer(r *resp.Reply) string {
 		return "OK"
 	}
 	return "<…>"
+}
+
+// errorCode returns the code of an error, the first word of its text, such as READONLY; empty: the reply is not an error.
+func errorCode(r *resp.Reply) string {
+	if r == nil || r.Type != '-' && r.Type != '!' {
+		return ""
+	}
+	code, _, _ := strings.Cut(string(r.Text), " ")
+	if code = strings.Map(letters, code); code == "" {
+		return "ERR"
+	}
+	return code
 }
 
 func letters(r rune) rune {

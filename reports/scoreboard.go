@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/audit"
+	"lockpick/campaign/judge"
 )
 
 // board is a scoreboard prepared for rendering.
@@ -79,9 +80,10 @@ func newBoard(b *audit.Scoreboard) *board {
 	}
 	v.situations()
 	v.Line = fmt.Sprintf("%s, seed %d, budget %s, driver %s", b.Started.Format(time.DateOnly), b.Seed, b.Budget, b.Driver)
-	for _, x := range []struct{ name, word string }{{"redis", "Redis"}, {"lockpick", "Lockpick"}} {
-		if b.Versions[x.name] != "" {
-			v.Line += ", " + x.word + " " + b.Versions[x.name]
+	server, _ := judge.ServerOf(b.Versions)
+	for _, name := range []string{server, "lockpick"} {
+		if b.Versions[name] != "" {
+			v.Line += ", " + strings.ToUpper(name[:1]) + name[1:] + " " + b.Versions[name]
 		}
 	}
 	return v

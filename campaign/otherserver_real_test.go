@@ -10,17 +10,16 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
-	"lockpick/cluster/process"
 )
 
 // TestOnOtherServers: masters are other servers than redis-server, which are killed and cut off. The run names
 // the server as it names itself, and a correct lock that may rest on its masters' disks is not convicted.
 func TestOnOtherServers(t *testing.T) {
-	for _, server := range process.OtherServers {
+	for _, server := range []string{"valkey-server", "redict-server", "keydb-server"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			if ok, why := process.ServerAvailable(t.Context(), server); !ok {
-				t.Skip(why)
+			if _, why, err := ChooseDriver(t.Context(), scenario.Process, Software{Server: server}); err != nil {
+				t.Skip(err, why)
 			}
 			h, r := mustRun(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {
 				s.Server, s.Persistence, s.Faults = server, string(cluster.Always), []string{"kill", "partition"}

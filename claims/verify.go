@@ -15,7 +15,6 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/search"
 )
@@ -65,7 +64,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, cluster.Software{Image: opt.Image})
+	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, campaign.Software{Image: opt.Image})
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}

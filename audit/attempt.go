@@ -64,7 +64,7 @@ func (a *audit) attempt(ctx context.Context, s *series, i int) {
 		t = &trial{scenario: s.scenario(i), failed: fmt.Sprintf("schedule %d of %s ended with an error: %v", i+1, cmp.Or(s.at.Name, "the situation"), err)}
 	case t != nil:
 		a.errors = -1
-		a.redis = t.redis
+		a.versions = t.versions
 	}
 	if t != nil {
 		t.after = time.Since(s.began)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/reports/term"
 )
@@ -80,9 +81,10 @@ func newBoard(b *Scoreboard) *board {
 	}
 	v.situations()
 	v.Line = fmt.Sprintf("%s, seed %d, budget %s, driver %s", b.Started.Format(time.DateOnly), b.Seed, b.Budget, b.Driver)
-	for _, x := range []struct{ name, word string }{{"redis", "Redis"}, {"lockpick", "Lockpick"}} {
-		if b.Versions[x.name] != "" {
-			v.Line += ", " + x.word + " " + b.Versions[x.name]
+	server, _ := judge.ServerOf(b.Versions)
+	for _, name := range []string{server, "lockpick"} {
+		if b.Versions[name] != "" {
+			v.Line += ", " + strings.ToUpper(name[:1]) + name[1:] + " " + b.Versions[name]
 		}
 	}
 	return v

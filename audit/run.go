@@ -15,6 +15,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
@@ -71,7 +72,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if opt.Run == nil {
-		driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
+		driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, cluster.Software{Image: opt.Image})
 		if err != nil {
 			return nil, &judge.HarnessError{Err: err}
 		}
@@ -204,8 +205,8 @@ func (a *audit) card(interrupted bool) *Result {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.redis != "" {
-		r.Versions["redis"] = a.redis
+	if name, v := judge.ServerOf(a.versions); v != "" {
+		r.Versions[name] = v
 	}
 	return r
 }
@@ -281,12 +282,12 @@ type audit struct {
 	runs       map[string]int    // number of stored runs by the property that they violate
 	decided    chan int          // situations of which all schedules are done
 
-	mu     sync.Mutex
-	status Status
-	broken map[string]bool // situations with a broken property
-	redis  string          // version of the masters
-	errors int             // schedules that ended with an error of the harness; -1: one ended well
-	err    error
+	mu       sync.Mutex
+	status   Status
+	broken   map[string]bool   // situations with a broken property
+	versions map[string]string // of a run (judge.ServerOf)
+	errors   int               // schedules that ended with an error of the harness; -1: one ended well
+	err      error
 }
 
 // plan adds a series for each case of a situation that can run. Without any, it skips the

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 )
 
 // Entrant is a lock for the scoreboard.
@@ -80,8 +81,8 @@ func Compare(ctx context.Context, opt ScoreboardOptions) (*Scoreboard, error) {
 			if err != nil {
 				return b, err
 			}
-			if v := r.Versions["redis"]; v != "" {
-				b.Versions["redis"] = v
+			if name, v := judge.ServerOf(r.Versions); v != "" {
+				b.Versions[name] = v
 			}
 			entry.Card = r.Confirmed()
 		}

@@ -101,8 +101,8 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 			done.Row = lacking(battery[slices.IndexFunc(battery, func(s Situation) bool { return s.ID == id })], "its shard is missing", "run that shard")
 		}
 		r.Library = max(r.Library, done.Library)
-		if v := done.Versions["redis"]; v != "" {
-			r.Versions["redis"] = v
+		if name, v := judge.ServerOf(done.Versions); v != "" {
+			r.Versions[name] = v
 		}
 		for i := range done.Cells {
 			for j := range done.Cells[i].Findings {

@@ -39,11 +39,11 @@ type trial struct {
 	notes    []string
 	hints    []judge.Hint
 	waiting  judge.Waiting
-	after    time.Duration // real time since the series began
-	run      string        // folder of its run; empty: not stored
-	kept     bool          // a finding refers to it
-	redis    string        // version of the masters
-	failed   string        // the error of the harness that ended it; empty: none
+	after    time.Duration     // real time since the series began
+	run      string            // folder of its run; empty: not stored
+	kept     bool              // a finding refers to it
+	versions map[string]string // of the run
+	failed   string            // the error of the harness that ended it; empty: none
 }
 
 // judgement is the result of one schedule for one property.
@@ -114,7 +114,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: run, redis: r.Versions["redis"]}
+	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: run, versions: r.Versions}
 	if ctx.Err() != nil && r.CutShort != "" && r.Verdict() != checker.Violated {
 		return nil, nil
 	}

@@ -138,7 +138,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 			{"a majority after healing", FinalCheck, []string{"pause"}, 3, false},
 		} {
 			t.Run(driver+"/"+c.name, func(t *testing.T) {
-				if _, _, err := ChooseDriver(t.Context(), driver, ""); err != nil {
+				if _, _, err := ChooseDriver(t.Context(), driver, cluster.Software{}); err != nil {
 					t.Skip(err)
 				}
 				if driver != scenario.Docker { // whose containers are found by the names of their masters

@@ -21,7 +21,7 @@ type Driver struct {
 	Within func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error
 	// Available reports whether the driver can start masters. why describes what it uses, or why it cannot
 	// and what helps.
-	Available func(ctx context.Context, image string) (ok bool, why string)
+	Available func(ctx context.Context, want cluster.Software) (ok bool, why string)
 	// Sweep removes what dead harnesses have left behind with this driver, and lists it. Leftovers only lists
 	// it.
 	Sweep     func(context.Context) ([]string, error)
@@ -29,6 +29,9 @@ type Driver struct {
 	// Scratch makes a folder. Sweep removes it if this process ends without calling remove.
 	Scratch func() (folder string, remove func() error, err error)
 }
+
+// Software names what runs as masters.
+type Software = cluster.Software
 
 // sweepWithin limits the time for sweeping with each driver other than the one that starts: its engine may
 // hang, and the campaign does not need it.
@@ -86,19 +89,22 @@ var RealDrivers []Driver
 var InMemory *Driver
 
 // simulated is the driver without real masters. It needs only this program.
-var simulated = Driver{Name: scenario.Sim, Available: func(context.Context, string) (bool, string) {
+var simulated = Driver{Name: scenario.Sim, Available: func(_ context.Context, want cluster.Software) (bool, string) {
+	if want.Server != "" {
+		return false, "simulated masters run no server: leave " + want.Server + " out"
+	}
 	return true, "simulated masters in virtual time"
 }}
 
 // ChooseDriver returns the driver with a name; auto selects the best available one. why names the driver and
 // the reason in one line. If ctx ends meanwhile, the error is its cause.
-func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string, err error) {
+func ChooseDriver(ctx context.Context, name string, want cluster.Software) (d Driver, why string, err error) {
 	if name == scenario.Virtual {
 		if InMemory == nil {
 			return Driver{}, "", fmt.Errorf("the driver %s is not part of this program: choose another", name)
 		}
 		d = *InMemory
-		_, why := d.Available(ctx, image)
+		_, why := d.Available(ctx, want)
 		return d, fmt.Sprintf("driver %s: %s", d.Name, why), nil
 	}
 	reasons := ""
@@ -106,7 +112,7 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 		if name != scenario.Auto && name != d.Name {
 			continue
 		}
-		ok, why := d.Available(ctx, image)
+		ok, why := d.Available(ctx, want)
 		switch {
 		case !ok && ctx.Err() != nil: // an interrupted check proves nothing
 			return Driver{}, "", context.Cause(ctx)

@@ -237,7 +237,7 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 		return "", hello, err
 	}
 	s = s.WithRequirements()
-	driver, _, err := ChooseDriver(ctx, s.Driver, s.Image)
+	driver, _, err := ChooseDriver(ctx, s.Driver, s.Software())
 	if err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}
@@ -253,7 +253,7 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 		return "", hello, &judge.HarnessError{Err: err}
 	}
 	cfg := s.Config()
-	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), func(string, ...any) {}
+	cfg.LogDir, cfg.Progress = filepath.Join(dir, mastersDir), func(string, ...any) {}
 	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, runtime: protocol.RealTime{}}
 	defer func() { err = c.withDescriptors(err) }()
 	if c.masters, err = driver.Start(ctx, cfg); err != nil {

@@ -19,7 +19,7 @@ import (
 
 // announceHistory writes a history that has only a header into a run's folder, so that a harness that is killed before
 // its masters are up leaves a run that can be listed and judged. The history of the run replaces it: only then are the
-// version of Redis and what the client says of itself known.
+// version of the server and what the client says of itself known.
 func announceHistory(dir string, s *scenario.Scenario, driver, yaml string, started time.Time) error {
 	return wholefile.Replace(filepath.Join(dir, judge.HistoryFile), 0o644, func(f *os.File) error {
 		_, err := history.NewRecorder(f, headerFor(s, driver, nil, workload.Hello{}, yaml, started), nil)
@@ -39,7 +39,7 @@ func cutAfterHeader(history *os.File) error {
 
 // headerOf returns the header of the run's history.
 func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
-	return headerFor(s, masters.Driver(), map[string]string{"redis": masters.Version()}, hello, yaml, started)
+	return headerFor(s, masters.Driver(), map[string]string{masters.Server(): masters.Version()}, hello, yaml, started)
 }
 
 // headerFor returns the header of a history on masters of a driver, with the versions that are known of them.

@@ -20,9 +20,11 @@ func TestARunHasItsHeaderBeforeItsMastersAreUp(t *testing.T) {
 	defer func() { RealDrivers = was }()
 	looked := false
 	RealDrivers = []Driver{{
-		Name:      scenario.Process,
-		Available: func(context.Context, string) (bool, string) { return true, "a driver whose masters do not start" },
-		Sweep:     func(context.Context) ([]string, error) { return nil, nil },
+		Name: scenario.Process,
+		Available: func(context.Context, cluster.Software) (bool, string) {
+			return true, "a driver whose masters do not start"
+		},
+		Sweep: func(context.Context) ([]string, error) { return nil, nil },
 		Start: func(context.Context, cluster.Config) (cluster.Cluster, error) {
 			looked = true
 			runs, err := store.Runs()

@@ -69,9 +69,9 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := ChooseDriver(ctx, s.Driver, s.Image)
+	driver, why, err := ChooseDriver(ctx, s.Driver, s.Software())
 	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
-		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Image)
+		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Software())
 	}
 	if err != nil {
 		return "", nil, nil, &judge.HarnessError{Err: err}
@@ -119,7 +119,7 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
 	logging.Disable() // go-redis would log every refused connection, which the votes show already
 	cfg := s.Config()
-	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
+	cfg.LogDir, cfg.Progress = filepath.Join(dir, mastersDir), opt.Progress
 	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir}
 	c.runtime = realTime{panicked: c.fail}
 	run := func(f func() error) error { return f() }

@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -24,7 +25,7 @@ import (
 func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 	for _, d := range append(slices.Clone(RealDrivers), simulated) {
 		t.Run(d.Name, func(t *testing.T) {
-			if ok, why := d.Available(t.Context(), ""); !ok {
+			if ok, why := d.Available(t.Context(), cluster.Software{}); !ok {
 				t.Skipf("no driver %s: %s", d.Name, why)
 			}
 			if d.Name != scenario.Sim {

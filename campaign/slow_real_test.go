@@ -11,6 +11,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/cluster"
 	"lockpick/history"
 )
 
@@ -47,7 +48,7 @@ func TestSlowRecorderConvictsNobody(t *testing.T) {
 			driver = d
 		}
 	}
-	if ok, why := driver.Available(t.Context(), ""); !ok {
+	if ok, why := driver.Available(t.Context(), cluster.Software{}); !ok {
 		t.Skipf("no driver %s: %s", driver.Name, why)
 	}
 	for _, c := range []struct {

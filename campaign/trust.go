@@ -9,9 +9,9 @@ import (
 )
 
 // Program is a program that a scenario makes Lockpick start and that does not come with Lockpick: the command of
-// its clients, or the Docker image of its masters. A scenario may come from somebody else.
+// its clients, or the program or the Docker image of its masters. A scenario may come from somebody else.
 type Program struct {
-	Field string   // the field that names it: client or image
+	Field string   // the field that names it: client, server or image
 	Words []string // the command, or the image alone
 }
 
@@ -24,8 +24,11 @@ func (p Program) String() string {
 		}
 		words = append(words, w)
 	}
-	if p.Field == "image" {
+	switch p.Field {
+	case "image":
 		return "the Docker image " + strings.Join(words, " ")
+	case "server":
+		return "the server " + strings.Join(words, " ")
 	}
 	return strings.Join(words, " ")
 }
@@ -40,6 +43,9 @@ func Programs(s *scenario.Scenario) (all []Program) {
 	}
 	if s.RunsCommand() && !clients.BuiltIn(s.Client) {
 		all = append(all, Program{"client", s.Client})
+	}
+	if s.Server != "" && s.Driver != scenario.Docker { // in a container, it belongs to the image
+		all = append(all, Program{"server", []string{s.Server}})
 	}
 	if s.Image != "" && s.Driver != scenario.Process {
 		all = append(all, Program{"image", []string{s.Image}})

@@ -20,6 +20,8 @@ func TestProgramsOfAScenario(t *testing.T) {
 		"a hidden word":               {func(s *scenario.Scenario) { s.Client = []string{"sh", "-c", "x\x1b[2K\u202e"} }, `sh -c "x\x1b[2K\u202e"`},
 		"an image":                    {func(s *scenario.Scenario) { s.Image = "evil/redis" }, "the Docker image evil/redis"},
 		"an image that is not used":   {func(s *scenario.Scenario) { s.Image, s.Driver = "evil/redis", scenario.Process }, ""},
+		"a server":                    {func(s *scenario.Scenario) { s.Server = "./evil" }, "the server ./evil"},
+		"a server in an image":        {func(s *scenario.Scenario) { s.Server, s.Image, s.Driver = "x", "evil/redis", scenario.Docker }, "the Docker image evil/redis"},
 		"a client that is simulated":  {func(s *scenario.Scenario) { s.Client, s.Driver = []string{"sh"}, scenario.Sim }, ""},
 	} {
 		s := scenario.Defaults()

@@ -65,7 +65,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
+	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, campaign.Software{Image: opt.Image})
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}

@@ -49,7 +49,7 @@ Exit codes: 0 it keeps to it, 1 it does not, 64 bad usage, 70 the masters could 
 }
 
 func checkClient(ctx context.Context, command []string, driver string, n int) (err error) {
-	d, _, err := campaign.ChooseDriver(ctx, driver, "")
+	d, _, err := campaign.ChooseDriver(ctx, driver, cluster.Software{})
 	if err == nil && d.Start == nil {
 		err = fmt.Errorf("the driver %s has no real masters: install redis-server", d.Name)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
+	"lockpick/cluster"
 )
 
 // binary is lockpick as users run it.
@@ -76,7 +77,7 @@ func TestCommandLine(t *testing.T) {
 func drivers(t *testing.T) []string {
 	var have []string
 	for _, d := range campaign.RealDrivers {
-		if ok, why := d.Available(t.Context(), ""); ok {
+		if ok, why := d.Available(t.Context(), cluster.Software{}); ok {
 			have = append(have, d.Name)
 		} else {
 			t.Logf("no driver %s: %s", d.Name, why)

@@ -31,7 +31,7 @@ func runCommand() *cobra.Command {
 		Long: `Run starts Redis masters, lets clients take and use a lock while faults strike, and
 judges what was recorded. Flags change what the scenario file says, or the defaults.
 
-A scenario file may name programs to start: the command of its clients, a Docker image. Run asks before it
+A scenario file may name programs to start: the command of its clients, a server, a Docker image. Run asks before it
 starts one that does not come with Lockpick; without a terminal, it starts one only with --trust.`,
 		Example: `  lockpick run --persistence none --faults kill,partition --nemesis guided --time-limit 60s
   lockpick run --faults kill --restart-delay 3s            restarts delayed beyond the TTL

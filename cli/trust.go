@@ -23,7 +23,7 @@ type trust struct {
 }
 
 func (t *trust) flag(cmd *cobra.Command, from string) {
-	cmd.Flags().BoolVar(&t.all, "trust", false, "start the programs that "+from+" names without asking: its client, its Docker image")
+	cmd.Flags().BoolVar(&t.all, "trust", false, "start the programs that "+from+" names without asking: its client, its server, its Docker image")
 }
 
 // grant allows the programs that the user named.

@@ -2,15 +2,12 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -19,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/checker"
-	"lockpick/internal/otherfile"
 	"lockpick/watch"
 )
 
@@ -37,8 +33,7 @@ type watchFlags struct {
 	figures    string
 	scenario   string
 	risk       string
-	caFile     string
-	insecure   bool
+	redis      redisFlags
 }
 
 func watchCommand() *cobra.Command {
@@ -83,36 +78,8 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
 	outputFlag(cmd, &f.figures, "figures", "", "write the workload's figures to this YAML file")
 	outputFlag(cmd, &f.scenario, "scenario", "", "write a scenario with this workload to this YAML file, for lockpick run")
 	outputFlag(cmd, &f.risk, "risk", "", "write a setup with this workload to this YAML file, for lockpick risk")
-	fs.StringVar(&f.caFile, "tls-ca", "", "file with the certificates that sign those of the Redis (PEM; default: the system's)")
-	fs.BoolVar(&f.insecure, "tls-insecure", false, "do not verify the certificates of the Redis")
+	f.redis.add(cmd)
 	return cmd
-}
-
-// redisOptions parses the address of a Redis, a host and port or a URL, and sets up TLS.
-func (f *watchFlags) redisOptions(text string) (*redis.Options, error) {
-	url := text
-	if !strings.Contains(text, "://") {
-		url = "redis://" + text
-	}
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errors.New("the address of a Redis takes host:port, redis://… or rediss://…") // err may quote a password
-	}
-	if o.TLSConfig != nil {
-		o.TLSConfig.InsecureSkipVerify = f.insecure
-		o.TLSConfig.MinVersion = tls.VersionTLS12
-		if f.caFile != "" {
-			pem, err := otherfile.Read(f.caFile, otherfile.MaxResult)
-			if err != nil {
-				return nil, fmt.Errorf("--tls-ca: %w", err)
-			}
-			o.TLSConfig.RootCAs = x509.NewCertPool()
-			if !o.TLSConfig.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, fmt.Errorf("--tls-ca: %s contains no certificate in PEM", f.caFile)
-			}
-		}
-	}
-	return o, nil
 }
 
 // loopback reports whether only this machine can reach an address.
@@ -157,7 +124,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	}
 	var servers []*redis.Options
 	for _, text := range append(f.to, f.monitor...) {
-		o, err := f.redisOptions(text)
+		o, err := f.redis.options(text)
 		if err != nil {
 			return usageError{err}
 		}

@@ -11,7 +11,8 @@ import (
 // Cluster is a set of independent masters. Its methods are safe for concurrent use.
 type Cluster interface {
 	Driver() string    // docker, process, sim, virtual
-	Version() string   // the version that the masters report
+	Server() string    // the name that the masters report: redis, valkey, …
+	Version() string   // the version that they report
 	Masters() []Master // m1, m2, …
 
 	// Link returns the link from a client ("c1") to a master (0 is m1). The first call makes
@@ -201,10 +202,17 @@ type Config struct {
 	Replicas    int                              // asynchronous replicas of each master, 0 to 2
 	Admin       bool                             // clients may send commands that no lock sends (see Refused)
 	Image       string                           // docker: image reference; empty: the choice of docker.DefaultImage
+	Server      string                           // process, docker: the program of the masters, by its name or path; empty: redis-server, or what the image starts
 	LogDir      string                           // directory of the logs mN.log, which are appended to; empty: none
 	Progress    func(format string, args ...any) // told of long work, such as an image that is built; nil: nobody
 
 	KeepLeftovers bool // do not remove the remains of dead harnesses
+}
+
+// Software names what runs as masters. Empty fields leave the choice to the driver.
+type Software struct {
+	Image  string // as in Config
+	Server string // as in Config
 }
 
 // These errors are the reasons why a master refuses a call.

@@ -36,6 +36,7 @@ func newCluster(n int) *fakeCluster {
 
 func (c *fakeCluster) Driver() string            { return "fake" }
 func (c *fakeCluster) Version() string           { return "0" }
+func (c *fakeCluster) Server() string            { return "redis" }
 func (c *fakeCluster) Masters() []cluster.Master { return c.masters }
 func (c *fakeCluster) Close() error              { return nil }
 

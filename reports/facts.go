@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/reports/term"
 )
@@ -47,6 +48,7 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		{"client", clientOf(r)},
 		{"masters", masters},
 		{"driver", r.Driver},
+		{"server", serverOf(r)},
 		{"persistence", r.Persistence},
 		{"clients", term.Count(r.Clients)},
 		{"keys", term.Count(r.Keys)},
@@ -60,6 +62,15 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		facts = append(facts, fact{"since the last run", r.Since.String()})
 	}
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+}
+
+// serverOf returns the name and version of the servers of a run; empty: its masters were simulated.
+func serverOf(r *judge.Result) string {
+	name, version := judge.ServerOf(r.Versions)
+	if !slices.Contains([]string{scenario.Process, scenario.Docker}, r.Driver) {
+		return ""
+	}
+	return strings.TrimSpace(name + " " + version)
 }
 
 // clientOf returns the command that ran as each client, and the library that it reports to test.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockpick/internal/redistest"
 )
 
 // BenchmarkAddedLatency sends 20,000 commands a second, half of them a lock's, on 20 connections
@@ -18,7 +20,7 @@ import (
 // watches. It reports percentiles of the reply times. It reports the latency that copying adds, too,
 // because all programs share the machine's processors.
 func BenchmarkAddedLatency(b *testing.B) {
-	direct := startRedis(b)
+	direct := redistest.Start(b)
 	ways := []struct{ name, address string }{{"direct", direct}, {"copied", between(b, "copy", direct)}, {"watched", between(b, "watch", direct)}}
 	for range b.N {
 		p50, p99 := make([][]float64, len(ways)), make([][]float64, len(ways))

@@ -37,6 +37,7 @@ type step struct {
 	known    bool // there was a reply other than an error
 	noscript bool
 	sha      string
+	failed   string // the code of the error that it was answered with, such as READONLY; empty: there was none
 	sent, at time.Duration
 	text     string // the command and its reply, masked
 }
@@ -86,7 +87,8 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 	s = step{master: master, conn: conn, name: strings.ToLower(a[0]), sent: x.Sent.Sub(l.start), at: x.Answered.Sub(l.start)}
 	r := x.Reply
 	s.known = r != nil && r.Type != '-' && r.Type != '!'
-	s.noscript = r != nil && (r.Type == '-' || r.Type == '!') && strings.HasPrefix(string(r.Text), "NOSCRIPT")
+	s.failed = errorCode(r)
+	s.noscript = s.failed == "NOSCRIPT"
 	tokenAt := 0
 	succeeded := resp.Succeeded
 	if len(a) > 1 {
@@ -144,6 +146,9 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 			script = &observed{}
 		default:
 			l.unknownScripts++
+			if c := l.cells[s.key]; c != nil {
+				c.scripted++
+			}
 			return s, false
 		}
 		if s.noscript {
@@ -162,7 +167,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 		return s, false
 	}
 	if tokenAt > 0 && tokenAt < len(a) {
-		s.token, s.weak = l.mask.token(a[tokenAt]), weakness(a[tokenAt])
+		s.token, s.weak = l.mask.token(a[tokenAt]), Weakness(a[tokenAt])
 	}
 	s.yes = s.known && succeeded(r)
 	s.text = l.mask.masked(a, tokenAt) + " → " + answer(r)

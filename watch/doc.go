@@ -10,6 +10,6 @@
 // drops copies and counts them, so that clients never wait for it.
 //
 // A key counts as a lock if clients use it as one: a client creates it only if it does not exist,
-// and a client is refused, extends it or releases it. Tokens are kept only as salted hashes, and
+// and a client extends it or releases it, or is refused a key without a TTL. Tokens are kept only as salted hashes, and
 // all other values are dropped when they are read.
 package watch

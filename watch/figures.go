@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -8,20 +9,25 @@ import (
 	"time"
 )
 
-// sample keeps a uniform random sample of durations (reservoir sampling).
+// sample keeps a uniform random sample of the durations of one key (reservoir sampling).
 type sample struct {
 	n      int
 	values []time.Duration
 }
 
-// maxSample is the maximum number of values that a sample keeps.
-const maxSample = 20_000
+// Limits of the values that are kept: of one sample, and of all.
+const (
+	maxSample  = 2000
+	maxSamples = 1_000_000
+)
 
-func (s *sample) add(d time.Duration) {
+// keep adds a duration to a sample.
+func (l *Lint) keep(s *sample, d time.Duration) {
 	s.n++
-	if len(s.values) < maxSample {
+	if len(s.values) < maxSample && l.kept < maxSamples {
 		s.values = append(s.values, d)
-	} else if i := rand.IntN(s.n); i < maxSample {
+		l.kept++
+	} else if i := rand.IntN(s.n); i < len(s.values) {
 		s.values[i] = d
 	}
 }
@@ -35,14 +41,38 @@ type Quantiles struct {
 	Max   time.Duration `json:"max" yaml:"max"`
 }
 
-func (s *sample) quantiles() Quantiles {
-	q := Quantiles{Count: s.n}
-	if len(s.values) == 0 {
+// quantiles describes the durations of several keys. Each value that was kept stands for as many as its sample has seen for one.
+func quantiles(samples []*sample) Quantiles {
+	type weighted struct {
+		d time.Duration
+		w float64
+	}
+	var q Quantiles
+	var v []weighted
+	for _, s := range samples {
+		q.Count += s.n
+		for _, d := range s.values {
+			v = append(v, weighted{d, float64(s.n) / float64(len(s.values))})
+		}
+	}
+	if len(v) == 0 {
 		return q
 	}
-	v := slices.Sorted(slices.Values(s.values))
-	of := func(p float64) time.Duration { return v[min(len(v)-1, int(p*float64(len(v))))] }
-	q.P50, q.P90, q.P99, q.Max = of(0.5), of(0.9), of(0.99), v[len(v)-1]
+	slices.SortFunc(v, func(a, b weighted) int { return cmp.Compare(a.d, b.d) })
+	all := 0.0
+	for _, x := range v {
+		all += x.w
+	}
+	of := func(p float64) time.Duration {
+		below := 0.0
+		for _, x := range v {
+			if below += x.w; below > p*all {
+				return x.d
+			}
+		}
+		return v[len(v)-1].d
+	}
+	q.P50, q.P90, q.P99, q.Max = of(0.5), of(0.9), of(0.99), v[len(v)-1].d
 	return q
 }
 
@@ -53,16 +83,18 @@ type Figures struct {
 	Hold                  Quantiles     `json:"hold" yaml:"hold"`
 	AcquisitionsPerSecond float64       `json:"acquisitions_per_second" yaml:"acquisitions_per_second"`
 	Keys                  int           `json:"keys" yaml:"keys"`
-	ContendedShare        float64       `json:"contended_share" yaml:"contended_share"` // fraction of the acquisitions that were refused at first or never granted
-	Latency               Quantiles     `json:"latency" yaml:"latency"`                 // time until the replies to acquiring commands
+	ContendedShare        float64       `json:"contended_share" yaml:"contended_share"`       // fraction of the acquisitions that were refused at first or never granted
+	Latency               Quantiles     `json:"latency" yaml:"latency"`                       // time until the replies to acquiring commands
+	Replicas              *int          `json:"replicas,omitempty" yaml:"replicas,omitempty"` // the most that a master of a lock says it has; nil: not known
 }
 
-// figures returns the workload's figures.
+// figures returns the figures of the workload of locks, and of no other keys.
 func (l *Lint) figures(elapsed time.Duration) Figures {
-	f := Figures{Hold: l.holds.quantiles(), Latency: l.latencies.quantiles(), TTL: l.ttls.quantiles().P50}
+	var f Figures
+	var latencies, holds, ttls []*sample
 	granted, contended, waiting := 0, 0, 0
 	for _, a := range l.attempts {
-		if a.cell.isLock(l.opt.Keys != "") && len(a.yes) >= l.quorum(a.cell) {
+		if l.isLock(a.cell) && len(a.yes) >= l.quorum(a.cell) {
 			granted++
 			if a.cell.refused > 0 && a.waited {
 				contended++
@@ -70,10 +102,16 @@ func (l *Lint) figures(elapsed time.Duration) Figures {
 		}
 	}
 	for _, c := range l.cells {
-		if !c.isLock(l.opt.Keys != "") {
+		if !l.isLock(c) {
 			continue
 		}
 		f.Keys++
+		latencies, holds, ttls = append(latencies, &c.latencies), append(holds, &c.holds), append(ttls, &c.ttls)
+		for m := range c.masters {
+			if role := l.roles[m]; role.Known && (f.Replicas == nil || role.Replicas > *f.Replicas) {
+				f.Replicas = &role.Replicas
+			}
+		}
 		f.Masters = max(f.Masters, len(c.masters))
 		for _, w := range c.waiters {
 			if w.since {
@@ -81,6 +119,7 @@ func (l *Lint) figures(elapsed time.Duration) Figures {
 			}
 		}
 	}
+	f.Hold, f.Latency, f.TTL = quantiles(holds), quantiles(latencies), quantiles(ttls).P50
 	if s := elapsed.Seconds(); s > 0 {
 		f.AcquisitionsPerSecond = float64(granted) / s
 	}
@@ -90,11 +129,17 @@ func (l *Lint) figures(elapsed time.Duration) Figures {
 	return f
 }
 
-// isLock reports whether a key is used as a lock: a client tried to create it only if it does not
-// exist, and a client was refused, extended it or released it. named means that the user named the
-// keys, so that creation is enough.
-func (c *cell) isLock(named bool) bool {
-	return c.tries > 0 && (named || c.refused+c.released+c.extended+len(c.noscript) > 0)
+// isLock reports whether a key is used as a lock: a client tried to create it only if it does not exist, and a client
+// extended or released it, or was refused a key without a TTL. A key that expires and that nobody releases or
+// extends keeps an event from being handled twice. If the user named the keys, or a test has no others, creation is enough.
+func (l *Lint) isLock(c *cell) bool {
+	switch {
+	case c.tries == 0:
+		return false
+	case l.opt.Keys != "" || l.opt.Plain:
+		return true
+	}
+	return c.released+c.extended+c.scripted+len(c.noscript) > 0 || c.endless && c.refused > 0
 }
 
 // quorum returns how many masters must grant a key for a lease.
@@ -160,6 +205,14 @@ acquisitions: %.4g
 keys: %d
 contended: %.4g
 `, f.lock(), max(1, f.Masters), f.lease(), f.AcquisitionsPerSecond, max(1, f.Keys), f.ContendedShare)
+	if f.Replicas != nil {
+		const most = 2 // that risk estimates
+		text += fmt.Sprintf("replicas: %d", min(*f.Replicas, most))
+		if *f.Replicas > most {
+			text += fmt.Sprintf(" # of %d", *f.Replicas)
+		}
+		text += "\n"
+	}
 	if f.Hold.Count > 0 {
 		at := time.Microsecond
 		text += "hold: "

@@ -28,7 +28,7 @@ func (l *Lint) leases() []lease {
 	var all []lease
 	for _, a := range l.attempts {
 		q := l.quorum(a.cell)
-		if len(a.yes) < q || !a.cell.isLock(l.opt.Keys != "") {
+		if len(a.yes) < q || !l.isLock(a.cell) {
 			continue
 		}
 		yes := slices.Sorted(slices.Values(a.yes))
@@ -106,7 +106,7 @@ func (l *Lint) WriteHistory(w io.Writer) error {
 	slices.SortStableFunc(ops, func(a, b history.Op) int { return cmp.Compare(a.Time, b.Time) })
 	now := time.Duration(0)
 	h := history.Header{Format: history.FormatVersion, Name: "watch", Started: l.start.UTC(), Driver: history.Imported,
-		Clients: len(clients), Keys: len(keys), TTL: l.ttls.quantiles().P50, Nemesis: "none"}
+		Clients: len(clients), Keys: len(keys), TTL: l.figures(time.Second).TTL, Nemesis: "none"}
 	r, err := history.NewRecorder(w, h, func() time.Duration { return now })
 	if err != nil {
 		return err

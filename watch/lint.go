@@ -34,9 +34,7 @@ type Lint struct {
 	roles    []Role
 
 	commands       int64 // number of all commands read
-	latencies      sample
-	holds          sample
-	ttls           sample
+	kept           int   // values in the samples of all keys
 	unknownScripts int
 	refusals       int
 	broken         map[string]bool // the rules broken so far, by ID
@@ -64,8 +62,15 @@ type cell struct {
 	refused  int
 	released int
 	extended int
+	scripted int  // calls of scripts whose text was never seen
+	endless  bool // it was granted without a TTL
 	waits    int
-	masters  map[int]bool
+	commands int
+	failed   map[string]int // by code: commands that were answered with an error
+	failure  string         // the first of them
+
+	latencies, holds, ttls sample
+	masters                map[int]bool
 }
 
 // found counts how often one rule was broken on one key.
@@ -117,6 +122,7 @@ const (
 	maxTokens   = 64
 	maxWaiters  = 256
 	maxPauses   = 64
+	maxCodes    = 16
 	maxAttempts = 200_000
 )
 
@@ -214,6 +220,14 @@ func (l *Lint) take(s step) {
 		c.waiters, c.reads, c.noscript, c.found = map[int64]*waiter{}, map[int64]step{}, map[string]step{}, map[string]*found{}
 	}
 	c.masters[s.master] = true
+	if c.commands++; s.failed != "" && !s.noscript {
+		if c.failed == nil {
+			c.failed, c.failure = map[string]int{}, s.line()
+		}
+		if len(c.failed) < maxCodes {
+			c.failed[s.failed]++
+		}
+	}
 	switch s.action {
 	case acquire:
 		l.acquire(c, s)
@@ -247,9 +261,9 @@ func (s step) line() string {
 func (l *Lint) acquire(c *cell, s step) {
 	c.tries++
 	if s.known {
-		l.latencies.add(s.at - s.sent)
+		l.keep(&c.latencies, s.at-s.sent)
 	}
-	if strings.HasSuffix(s.text, "(error) READONLY") {
+	if s.failed == "READONLY" {
 		l.find(c, "lock-on-replica", s.line())
 	}
 	g := c.on[s.master]
@@ -306,8 +320,9 @@ func (l *Lint) grant(c *cell, a *attempt, s step) {
 	g := &grant{attempt: a, step: s, noTTL: s.noTTL()}
 	if s.ttl > 0 {
 		g.until = s.at + s.ttl
-		l.ttls.add(s.ttl)
+		l.keep(&c.ttls, s.ttl)
 	}
+	c.endless = c.endless || g.noTTL
 	if before := c.on[s.master]; before != nil && before.noTTL && before.ended {
 		l.find(c, "no-ttl", before.step.line())
 	}
@@ -360,7 +375,7 @@ func (l *Lint) extend(c *cell, s step) {
 		g.attempt.ttl = s.ttl
 		if s.yes && s.ttl > 0 {
 			g.until = s.at + s.ttl
-			l.ttls.add(s.ttl)
+			l.keep(&c.ttls, s.ttl)
 		}
 		return
 	case blind && s.script:
@@ -427,7 +442,7 @@ func (l *Lint) release(c *cell, s step) {
 	if a != nil && a.release == 0 {
 		a.release = s.sent
 		if g != nil && g.attempt == a {
-			l.holds.add(s.sent - g.step.at)
+			l.keep(&c.holds, s.sent-g.step.at)
 			if end := g.end(); end > 0 && s.sent > end {
 				l.find(c, "ttl-shorter-than-hold", g.step.line(), fmt.Sprintf("the lease ended at %s", at(end)), s.line())
 			}

@@ -120,9 +120,8 @@ func answer(r *resp.Reply) string {
 	switch {
 	case r == nil:
 		return "(no reply)"
-	case r.Type == '-' || r.Type == '!':
-		code, _, _ := strings.Cut(string(r.Text), " ")
-		return "(error) " + strings.Map(letters, code)
+	case errorCode(r) != "":
+		return "(error) " + errorCode(r)
 	case r.Null:
 		return "nil"
 	case r.Type == ':':
@@ -133,6 +132,18 @@ func answer(r *resp.Reply) string {
 	return "<…>"
 }
 
+// errorCode returns the code of an error, the first word of its text, such as READONLY; empty: the reply is not an error.
+func errorCode(r *resp.Reply) string {
+	if r == nil || r.Type != '-' && r.Type != '!' {
+		return ""
+	}
+	code, _, _ := strings.Cut(string(r.Text), " ")
+	if code = strings.Map(letters, code); code == "" {
+		return "ERR"
+	}
+	return code
+}
+
 func letters(r rune) rune {
 	if r >= 'A' && r <= 'Z' || r == '_' {
 		return r
@@ -140,8 +151,8 @@ func letters(r rune) rune {
 	return -1
 }
 
-// weakness returns why a token may be guessed or repeat; empty if it seems random enough.
-func weakness(token string) string {
+// Weakness returns why a token may be guessed or repeat; empty if it seems random enough.
+func Weakness(token string) string {
 	n := utf8.RuneCountInString(token)
 	digits, lower, upper, other := 0, 0, 0, 0
 	distinct := map[rune]bool{}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster/lua"
+	"lockpick/cluster/resp"
 	"lockpick/history"
+	"lockpick/internal/redistest"
 )
 
 const (
@@ -22,38 +24,6 @@ const (
 	compareExpire = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`
 	brokenDelete  = `if redis.call("exists", KEYS[1]) then return redis.call("del", KEYS[1]) end return 0`
 )
-
-// startRedis starts a redis-server that is killed at the end of the test, and returns its address.
-func startRedis(t testing.TB, args ...string) string {
-	t.Helper()
-	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("there is no redis-server")
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := ln.Addr().String()
-	ln.Close()
-	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(server, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir()}, args...)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	await(t, "redis-server answers", func() bool {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-	return address
-}
 
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
@@ -84,7 +54,7 @@ func watching(t testing.TB, masters int, opt Options) *bench {
 	}
 	b.tap = NewTap(b.lint)
 	for i := range masters {
-		p, err := NewProxy(i, Target{Listen: "127.0.0.1:0", To: startRedis(t)}, b.tap)
+		p, err := NewProxy(i, Target{Listen: "127.0.0.1:0", To: redistest.Start(t)}, b.tap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,6 +101,14 @@ func (b *bench) connect(master int) connection {
 	return connection{c, b.t}
 }
 
+// fresh returns another client of the same server.
+func (c connection) fresh() *redis.Client {
+	o := *c.Options()
+	other := redis.NewClient(&o)
+	c.t.Cleanup(func() { other.Close() })
+	return other
+}
+
 // do sends a command and returns its reply or error.
 func (c connection) do(args ...any) any {
 	v, err := c.Do(context.Background(), args...).Result()
@@ -146,6 +124,7 @@ func token() string { return rand.Text() }
 // named rules.
 func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 	set := func(c connection, key, token string) { c.do("SET", key, token, "NX", "PX", 60_000) }
+	free := func(c connection, key, token string) { c.do("EVAL", compareDelete, 1, key, token) }
 	for _, x := range []struct {
 		name  string
 		rules string
@@ -167,9 +146,17 @@ func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 			a.do("SET", "k", token(), "NX")
 			set(b, "k", token())
 		}},
-		{"a constant token", "weak-token shared-token", func(a, b connection) { set(a, "k", "locked"); set(b, "k", "locked") }},
-		{"a time as token", "weak-token", func(a, b connection) { set(a, "k", "1732333813.0713"); set(b, "k", token()) }},
-		{"one token for two connections", "shared-token", func(a, b connection) { mine := token(); set(a, "k", mine); set(b, "k", mine) }},
+		{"a constant token", "weak-token shared-token", func(a, b connection) { set(a, "k", "locked"); set(b, "k", "locked"); free(a, "k", "locked") }},
+		{"a time as token", "weak-token", func(a, b connection) {
+			set(a, "k", "1732333813.0713")
+			free(a, "k", "1732333813.0713")
+		}},
+		{"one token for two connections", "shared-token", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			set(b, "k", mine)
+			free(a, "k", mine)
+		}},
 		{"a token that is used again", "reused-token", func(a, b connection) {
 			mine := token()
 			for range 2 {
@@ -217,23 +204,54 @@ func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 			a.do("EVAL", compareDelete, 1, "k", mine)
 		}},
 		{"retries at a fixed interval", "fixed-retry-delay", func(a, b connection) {
-			set(a, "k", token())
+			mine := token()
+			set(a, "k", mine)
 			for range 30 {
 				set(b, "k", token())
 				time.Sleep(20 * time.Millisecond)
 			}
+			free(a, "k", mine)
 		}},
 		{"retries without a pause", "busy-polling", func(a, b connection) {
-			set(a, "k", token())
+			mine := token()
+			set(a, "k", mine)
 			for range 40 {
 				set(b, "k", token())
 			}
+			free(a, "k", mine)
 		}},
 		{"no lock: a cache", "", func(a, b connection) {
 			a.do("SET", "page", "<html>", "EX", 60)
 			a.do("GET", "page")
 			a.do("DEL", "page")
 			a.do("SET", "seen:17", "1", "NX", "EX", 60)
+		}},
+		{"no lock: events that are handled once", "", func(a, b connection) {
+			for range 300 {
+				a.do("SET", "seen:17", "1", "NX", "EX", 60)
+				b.do("SET", "seen:17", "1", "NX", "EX", 60)
+			}
+		}},
+		{"a crowd", "mostly-refused", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			for range manyRefusals / 2 {
+				for range 2 { // of many clients
+					set(connection{b.fresh(), b.t}, "k", token())
+				}
+			}
+			free(a, "k", mine)
+		}},
+		{"a user who may not write", "commands-fail", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			a.do("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@read", "+@connection", "+evalsha", "+eval")
+			b.do("AUTH", "reader", "secret")
+			for range manyErrors {
+				free(b, "k", mine)
+				set(b, "k", mine)
+			}
+			free(a, "k", mine)
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -306,9 +324,9 @@ func TestSmellsOfSeveralMasters(t *testing.T) {
 // TestReplicationIsAskedFor checks the rules on a master with a replica, with and without WAIT, and
 // on a replica.
 func TestReplicationIsAskedFor(t *testing.T) {
-	master := startRedis(t)
+	master := redistest.Start(t)
 	host, port, _ := net.SplitHostPort(master)
-	replica := startRedis(t, "--replicaof", host+" "+port)
+	replica := redistest.Start(t, "--replicaof", host+" "+port)
 	var roles [2]Role
 	await(t, "the replica is connected", func() bool {
 		var err error
@@ -367,7 +385,7 @@ func TestTheHistoryShowsLeasesThatOverlap(t *testing.T) {
 
 // TestMonitorFindsTheSame checks that MONITOR finds the same as a proxy, without the replies.
 func TestMonitorFindsTheSame(t *testing.T) {
-	address := startRedis(t)
+	address := redistest.Start(t)
 	l, err := NewLint(Options{Masters: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -401,4 +419,44 @@ func TestMonitorFindsTheSame(t *testing.T) {
 			t.Errorf("found %q, leases %d, refused %d", got, r.Leases, r.Refused)
 		}
 	})
+}
+
+// TestFiguresCountLocksOnly: keys that keep events from being handled twice are in no figure, errors that concern the
+// server's role are told, and the replicas of the lock's master are in the file for lockpick risk.
+func TestFiguresCountLocksOnly(t *testing.T) {
+	for _, c := range []struct {
+		role Role
+		want string
+	}{{Role{Known: true}, "replicas: 0\n"}, {Role{Known: true, Replicas: 1}, "replicas: 1\n"}, {Role{Known: true, Replicas: 5}, "replicas: 2 # of 5\n"}, {Role{}, ""}} {
+		l, err := NewLint(Options{Masters: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetRole(0, c.role)
+		answer := func(conn int64, reply string, args ...string) {
+			now := l.start.Add(time.Second)
+			l.Exchange(0, conn, resp.Exchange{Args: args, Reply: resp.ReplyOf([]byte(reply)), Sent: now, Answered: now.Add(time.Millisecond)})
+		}
+		for i := range 100 {
+			key := fmt.Sprint("seen:", i%50)
+			answer(1, map[bool]string{true: "+OK\r\n", false: "$-1\r\n"}[i < 50], "SET", key, "1", "NX", "EX", "3600")
+		}
+		mine := token()
+		answer(1, "+OK\r\n", "SET", "k", mine, "NX", "PX", "5000")
+		answer(2, "$-1\r\n", "SET", "k", token(), "NX", "PX", "5000")
+		answer(2, "-MOVED 3999 127.0.0.1:6381\r\n", "SET", "k", token(), "NX", "PX", "5000")
+		answer(1, "-READONLY You can't write against a read only replica.\r\n", "EVAL", compareDelete, "1", "k", mine)
+		answer(1, ":1\r\n", "EVAL", compareDelete, "1", "k", mine)
+		r := l.Result(l.start.Add(10*time.Second), Missed{})
+		f := r.Figures
+		if r.Locks != 1 || r.Candidates != 50 || r.Refused != 1 || f.Keys != 1 || f.TTL != 5*time.Second || f.Latency.Count != 2 || f.Hold.Count != 1 || f.AcquisitionsPerSecond != 0.1 {
+			t.Errorf("locks %d, candidates %d, refused %d, figures %+v", r.Locks, r.Candidates, r.Refused, f)
+		}
+		if r.Errors["MOVED"] != 1 || r.Errors["READONLY"] != 1 || !strings.Contains(strings.Join(r.Notes, " "), "MOVED was answered once") {
+			t.Errorf("errors %v, notes %q", r.Errors, r.Notes)
+		}
+		if text := f.Risk(); !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "replicas:") {
+			t.Errorf("%+v: the setup for risk is\n%s", c.role, text)
+		}
+	}
 }

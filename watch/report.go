@@ -25,7 +25,7 @@ func (r *Result) Print(w io.Writer) {
 	}
 	p.wrap("  ", fmt.Sprintf("%s; %d connections, %d commands, %d locks (keys), %d leases, %d refusals", round(r.Elapsed), r.Connections, r.Commands, r.Locks, r.Leases, r.Refused))
 	if r.Candidates > 0 {
-		p.wrap("  ", fmt.Sprintf("%d more keys were created on condition and neither contended nor released: they are not taken for locks (--keys PATTERN takes them)", r.Candidates))
+		p.wrap("  ", fmt.Sprintf("%d more keys were created on condition and neither extended nor released: they are not taken for locks, but for keys that keep an event from being handled twice (--only-keys PATTERN takes them for locks)", r.Candidates))
 	}
 	if r.Missed != (Missed{}) {
 		p.wrap("  ", fmt.Sprintf("Missed: %d bytes in %d gaps, and %d connections that could not be followed. What they contained is not judged.", r.Missed.Bytes, r.Missed.Gaps, r.Missed.Connections))
@@ -51,7 +51,7 @@ func (r *Result) Print(w io.Writer) {
 		fmt.Fprintln(w, "\nWorkload")
 		p.wrap("  ", fmt.Sprintf("%.1f leases per second on %d keys and %d masters; TTL %s (median); %.0f %% of the acquisitions were contended",
 			g.AcquisitionsPerSecond, g.Keys, g.Masters, round(g.TTL), 100*g.ContendedShare))
-		p.wrap("  ", "Holds: "+quantiles(g.Hold)+"; replies to acquires: "+quantiles(g.Latency))
+		p.wrap("  ", "Holds: "+quantilesText(g.Hold)+"; replies to acquires: "+quantilesText(g.Latency))
 	}
 	for _, n := range r.Notes {
 		p.wrap("", "Note: "+n)
@@ -82,7 +82,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-func quantiles(q Quantiles) string {
+func quantilesText(q Quantiles) string {
 	return fmt.Sprintf("p50 %s, p99 %s, max %s", round(q.P50), round(q.P99), round(q.Max))
 }
 

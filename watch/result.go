@@ -18,18 +18,19 @@ type Finding struct {
 
 // Result is the result of a watch.
 type Result struct {
-	Elapsed     time.Duration `json:"elapsed"`
-	Targets     int           `json:"targets"`
-	Connections int64         `json:"connections"`
-	Commands    int64         `json:"commands"`
-	Locks       int           `json:"locks"`      // number of keys that are used as locks
-	Candidates  int           `json:"candidates"` // number of keys created only if they did not exist, but not used as locks
-	Leases      int           `json:"leases"`
-	Refused     int           `json:"refused"`
-	Findings    []Finding     `json:"findings"`
-	Figures     Figures       `json:"figures"`
-	Missed      Missed        `json:"missed"`
-	Notes       []string      `json:"notes"`
+	Elapsed     time.Duration  `json:"elapsed"`
+	Targets     int            `json:"targets"`
+	Connections int64          `json:"connections"`
+	Commands    int64          `json:"commands"`
+	Locks       int            `json:"locks"`      // number of keys that are used as locks
+	Candidates  int            `json:"candidates"` // number of keys created only if they did not exist, but neither extended nor released
+	Leases      int            `json:"leases"`
+	Refused     int            `json:"refused"`
+	Errors      map[string]int `json:"errors,omitempty"` // by code: commands on locks and candidates that were answered with an error
+	Findings    []Finding      `json:"findings"`
+	Figures     Figures        `json:"figures"`
+	Missed      Missed         `json:"missed"`
+	Notes       []string       `json:"notes"`
 }
 
 // maxNamed is the maximum number of keys that a finding names.
@@ -46,7 +47,13 @@ func (l *Lint) Result(now time.Time, missed Missed) Result {
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.cells)) {
 		c := l.cells[key]
-		if !c.isLock(l.opt.Keys != "") {
+		for code, n := range c.failed {
+			if r.Errors == nil {
+				r.Errors = map[string]int{}
+			}
+			r.Errors[code] += n
+		}
+		if !l.isLock(c) {
 			if c.tries > 0 {
 				r.Candidates++
 			}
@@ -84,13 +91,42 @@ func (l *Lint) Result(now time.Time, missed Missed) Result {
 		}
 	}
 	r.Figures = l.figures(elapsed)
+	r.Notes = append(r.Notes, told(r.Errors)...)
 	if l.unknownScripts > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d calls of scripts whose text was never seen were left out: restart the clients, or SCRIPT FLUSH", l.unknownScripts))
 	}
 	if l.forgotten > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d uses of keys were beyond what is kept: narrow them with --keys", l.forgotten))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d uses of keys were beyond what is kept: narrow them with --only-keys", l.forgotten))
 	}
 	return r
+}
+
+// What counts as many: commands that were answered with an error, attempts that were refused, and how many of these there
+// are for each that was not.
+const (
+	manyErrors   = 10
+	manyRefusals = 200
+	refusedEach  = 20
+)
+
+// meaning says what the codes of errors mean that concern where a lock's commands are sent.
+var meaning = map[string]string{
+	"MOVED":       "the server is a node of a Redis Cluster, and another one has the key: the client has to follow",
+	"ASK":         "the server is a node of a Redis Cluster that is handing the key over: the client has to follow",
+	"CLUSTERDOWN": "a Redis Cluster does not have all its slots",
+	"READONLY":    "the server is a replica, which does not decide who holds the lock: a client still has the address of a former master",
+}
+
+// told words the errors that servers answered.
+func told(errors map[string]int) (notes []string) {
+	for _, code := range slices.Sorted(maps.Keys(errors)) {
+		note := fmt.Sprintf("%s was answered %s to commands on keys that may be locks", code, times(errors[code]))
+		if what := meaning[code]; what != "" {
+			note += ": " + what
+		}
+		notes = append(notes, note+".")
+	}
+	return notes
 }
 
 // conclude adds to seen the broken rules that only the end of the watch shows. gaps says that
@@ -113,6 +149,16 @@ func (l *Lint) conclude(c *cell, attempts []*attempt, now time.Duration, gaps bo
 		if !gaps && now-s.at > settled {
 			add("noscript-ignored", s.line())
 		}
+	}
+	errors := 0
+	for _, n := range c.failed {
+		errors += n
+	}
+	if errors >= manyErrors && errors*10 >= c.commands {
+		add("commands-fail", c.failure, fmt.Sprintf("%d of %d commands on %s were answered with an error", errors, c.commands, c.key))
+	}
+	if grants := c.tries - c.refused; c.refused >= manyRefusals && c.refused >= refusedEach*grants {
+		add("mostly-refused", fmt.Sprintf("%d of %d attempts on %s were refused, %d for each other one", c.refused, c.tries, c.key, c.refused/max(1, grants)))
 	}
 	for _, w := range c.waiters {
 		switch paceOf(w.pauses) {

@@ -43,8 +43,10 @@ func Simulate(ctx context.Context, s scenario.Scenario) (*history.History, error
 // Driver returns the driver virtual, for programs that are not tests.
 func Driver() campaign.Driver {
 	return campaign.Driver{
-		Name:      scenario.Virtual,
-		Available: func(context.Context, string) (bool, string) { return true, "masters in memory, in virtual time" },
+		Name: scenario.Virtual,
+		Available: func(context.Context, cluster.Software) (bool, string) {
+			return true, "masters in memory, in virtual time"
+		},
 		Within: func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error {
 			err := Run(program(), cfg, seed, func(masters *virtual.Cluster) error { return f(masters) })
 			if errors.Is(err, ErrLeaked) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ type Result struct {
 	TTL         time.Duration     `json:"ttl"`    // ns
 	Faults      []string          `json:"faults"` // the kinds of fault in the scenario
 	Nemesis     string            `json:"nemesis"`
-	Versions    map[string]string `json:"versions"`
+	Versions    map[string]string `json:"versions"`        // of lockpick, go, the client's library, and the server by its own name (ServerOf)
 	Command     string            `json:"command"`         // repeats the scenario
 	Notes       []string          `json:"notes,omitempty"` // such as: interrupted, torn, a master never came back
 	Hints       []Hint            `json:"hints,omitempty"` // rules that the lock's commands broke
@@ -90,4 +91,16 @@ func (r *Result) Verdict() checker.Verdict {
 		}
 	}
 	return worst
+}
+
+// ServerOf returns the name by which the masters of a run call themselves, such as redis or valkey, and their version; empty: not known.
+func ServerOf(versions map[string]string) (name, version string) {
+	for _, n := range slices.Sorted(maps.Keys(versions)) {
+		switch n {
+		case "lockpick", "go", "library":
+		default:
+			return n, versions[n]
+		}
+	}
+	return "", ""
 }

@@ -66,6 +66,7 @@ type Scenario struct {
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
 	Properties      []string `yaml:"properties,omitempty"`
 	Driver          string   `yaml:"driver"`
+	Server          string   `yaml:"server,omitempty"`
 	Image           string   `yaml:"image,omitempty"`
 }
 
@@ -188,6 +189,8 @@ func init() {
 			More: "The names of the properties are in [checking.md](checking.md); `ghost-keys` is judged only if it is named."},
 		&Field{Name: "driver", Everyday: true, Default: Auto, Values: texts(Drivers), RunOnly: true, Help: "driver of the masters",
 			More: "`sim`: [simulated](simulator.md) masters in virtual time; `virtual`: the same behind connections in memory, for the network side of a lock; `auto`: whichever of `docker`, `process` and `sim` can run, in that order."},
+		&Field{Name: "server", Absent: "redis-server, or what the image starts", Drivers: []string{Docker, Process}, OutsideSeed: true, RunOnly: true, Help: "the program of the masters, such as valkey-server: any server that takes the settings of redis-server",
+			More: "What it cannot do is found out at the start ([other servers](#other-servers))."},
 		&Field{Name: "image", Absent: "the official one, or one built from this machine's redis-server", Drivers: []string{Docker}, OutsideSeed: true, RunOnly: true, Help: "Docker image of the masters",
 			More: "The official one is taken if it is local or a registry answers."},
 	))

@@ -85,7 +85,13 @@ func (s *Scenario) Config() cluster.Config {
 	return cluster.Config{
 		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
 		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas, Admin: s.Admin,
+		Image: s.Image, Server: s.Server,
 	}
+}
+
+// Software returns what runs as masters.
+func (s *Scenario) Software() cluster.Software {
+	return cluster.Software{Image: s.Image, Server: s.Server}
 }
 
 // WithRequirements returns the scenario with the settings that it implies: a replica for failovers, a memory

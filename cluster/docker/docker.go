@@ -59,13 +59,18 @@ func Containers(ctx context.Context, cfg cluster.Config) (cluster.Config, proces
 	if err != nil {
 		return cfg, nil, err
 	}
+	if cfg.Server == "" {
+		if cfg.Server, err = serverIn(image.Config, cfg.Image); err != nil {
+			return cfg, nil, err
+		}
+	}
 	pool.Client.SetTimeout(callWithin) // only now, because getting an image may take long
-	return cfg, containers(pool, image, flags), nil
+	return cfg, containers(pool, image.ID, cfg.Server, flags), nil
 }
 
-func containers(pool *dockertest.Pool, image string, flags []string) process.Build {
+func containers(pool *dockertest.Pool, image, server string, flags []string) process.Build {
 	return func(at process.Site) process.Engine {
-		return &container{Site: at, pool: pool, image: image, flags: flags}
+		return &container{Site: at, pool: pool, image: image, server: server, flags: flags}
 	}
 }
 
@@ -132,9 +137,10 @@ func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 // container is the engine of a master that runs in a container.
 type container struct {
 	process.Site
-	pool  *dockertest.Pool
-	image string // its id, because its name may later refer to another image
-	flags []string
+	pool   *dockertest.Pool
+	image  string // its id, because its name may later refer to another image
+	server string // the program in the image
+	flags  []string
 
 	id      string // empty until the container was created
 	waiters sync.WaitGroup
@@ -200,7 +206,7 @@ func (c *container) run(ctx context.Context) error {
 		Tag:        tag,
 		// Do not use the image's entry point: that of the official image changes the owner of
 		// the data and switches to another user if it is started as root.
-		Entrypoint: []string{"redis-server"},
+		Entrypoint: []string{c.server},
 		Cmd: append([]string{
 			insideHome + "/" + process.Settings,
 			"--bind", bind, "--port", port, "--protected-mode", "no",

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ory/dockertest/v3/docker"
 )
 
 // inAMinute is a context for what must not take long.
@@ -78,5 +80,21 @@ func TestAnImageNeedsARedisToBuildItFrom(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := imageFiles(t.Context()); err == nil || !strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("error: %v", err)
+	}
+}
+
+// TestServerOfAnImage: the entry point of an image is not used, and may be anything. What it starts is the server.
+func TestServerOfAnImage(t *testing.T) {
+	for want, c := range map[string]docker.Config{
+		"redis-server":           {Entrypoint: []string{"docker-entrypoint.sh"}, Cmd: []string{"redis-server"}},
+		"valkey-server":          {Entrypoint: []string{"docker-entrypoint.sh"}, Cmd: []string{"valkey-server"}},
+		"/usr/bin/redict-server": {Entrypoint: []string{"/usr/bin/redict-server"}, Cmd: []string{"/etc/redict.conf"}},
+		"keydb-server":           {Cmd: []string{"sh", "-c", "exec keydb-server --save ''"}},
+		"":                       {Entrypoint: []string{"entrypoint.sh"}, Cmd: []string{"dragonfly", "--logtostderr"}},
+	} {
+		got, err := serverIn(&c, "image")
+		if got != want || (err != nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "--server") {
+			t.Errorf("%q %q: %q, %v, want %q", c.Entrypoint, c.Cmd, got, err, want)
+		}
 	}
 }

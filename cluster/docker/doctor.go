@@ -13,7 +13,7 @@ import (
 
 // Finding is one fact about this host that decides what it can run.
 type Finding struct {
-	What   string // "docker engine", "docker image", "redis-server", "C compiler", "fault shim (process)", "fault shim (docker)"
+	What   string // "docker engine", "docker image", "redis-server", "other servers", "C compiler", "fault shim (process)", "fault shim (docker)"
 	OK     bool
 	Detail string // a description of the fact, or the problem and its remedy
 }
@@ -34,7 +34,27 @@ func Doctor(ctx context.Context) []Finding {
 	}
 	server := Finding{What: "redis-server"}
 	server.OK, server.Detail = process.Available(ctx)
-	return append([]Finding{engine, image, server}, shimFindings(ctx, engine.OK, server.OK)...)
+	return append([]Finding{engine, image, server, otherServers(ctx)}, shimFindings(ctx, engine.OK, server.OK)...)
+}
+
+// otherServers lists the servers beside redis-server that --server may name. None is needed.
+func otherServers(ctx context.Context) Finding {
+	var found, missing []string
+	for _, program := range process.OtherServers {
+		if ok, what := process.ServerAvailable(ctx, program); ok {
+			found = append(found, what)
+		} else {
+			missing = append(missing, program)
+		}
+	}
+	detail := "none"
+	if len(found) > 0 {
+		detail = strings.Join(found, ", ")
+	}
+	if len(missing) > 0 {
+		detail += " (not here: " + strings.Join(missing, ", ") + ")"
+	}
+	return Finding{What: "other servers", OK: true, Detail: detail}
 }
 
 // shimFindings reports whether clock faults, disk faults and power cuts are available.
@@ -67,14 +87,14 @@ func tryShim(ctx context.Context, start func(context.Context, cluster.Config) (c
 	if err != nil {
 		return false, process.OneLine(err)
 	}
-	version, shim := c.Version(), c.Shim()
+	version, shim := c.Server()+" "+c.Version(), c.Shim()
 	switch err := c.Close(); {
 	case shim != nil:
 		return false, process.OneLine(shim)
 	case err != nil:
 		return false, process.OneLine(err)
 	}
-	return true, fmt.Sprintf("%s works with Redis %s", object, version)
+	return true, fmt.Sprintf("%s works with %s", object, version)
 }
 
 // tryShimInImage tries the shim only if the image is already local.
@@ -118,7 +138,7 @@ func imageAvailable(ctx context.Context, client *docker.Client, image string) (o
 		}
 	}
 	if image == "" || image == builtImage {
-		if server, err := process.ServerPath(); err == nil {
+		if server, err := process.ServerPath(""); err == nil {
 			return true, fmt.Sprintf("image %s can be built from %s", builtImage, server)
 		}
 		image = officialImage

@@ -97,11 +97,11 @@ func hasImage(client *docker.Client, ref string) (bool, error) {
 	return true, nil
 }
 
-// haveImage pulls or builds an image unless it is local, and returns its id.
-func haveImage(ctx context.Context, client *docker.Client, ref string, say func(string, ...any)) (id string, err error) {
+// haveImage pulls or builds an image unless it is local, and returns it.
+func haveImage(ctx context.Context, client *docker.Client, ref string, say func(string, ...any)) (*docker.Image, error) {
 	has, err := hasImage(client, ref)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !has {
 		if ref == builtImage {
@@ -110,14 +110,31 @@ func haveImage(ctx context.Context, client *docker.Client, ref string, say func(
 			err = pull(ctx, client, ref, decideWithin, say)
 		}
 		if err != nil {
-			return "", fmt.Errorf("image %s is not there: %w; choose one of `docker images`, or let lockpick build one: lockpick doctor --make-image", ref, err)
+			return nil, fmt.Errorf("image %s is not there: %w; choose one of `docker images`, or let lockpick build one: lockpick doctor --make-image", ref, err)
 		}
 	}
 	image, err := client.InspectImage(ref)
 	if err != nil {
-		return "", fmt.Errorf("look for image %s: %w", ref, err)
+		return nil, fmt.Errorf("look for image %s: %w", ref, err)
 	}
-	return image.ID, nil
+	return image, nil
+}
+
+// serverIn returns the program that an image starts as its server: the first word of its command or its entry point
+// that names one, such as valkey-server. An entry point may be a script, which is not used: it changes the user and the
+// owner of the data.
+func serverIn(config *docker.Config, ref string) (string, error) {
+	if config == nil {
+		config = &docker.Config{}
+	}
+	for _, word := range slices.Concat(config.Cmd, config.Entrypoint) {
+		for _, w := range strings.Fields(word) { // sh -c 'valkey-server …' has it in one word
+			if strings.HasSuffix(w, "-server") {
+				return w, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("image %s does not say which program is its server (entry point %q, command %q): name it with --server", ref, config.Entrypoint, config.Cmd)
 }
 
 // pull pulls an image from its registry. The registry must answer within the time decide;
@@ -217,7 +234,7 @@ type imageFile struct{ host, inside string }
 
 // imageFiles lists redis-server first, and then the libraries that it is linked with.
 func imageFiles(ctx context.Context) ([]imageFile, error) {
-	server, err := process.ServerPath()
+	server, err := process.ServerPath("")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 )
 
 // Available reports whether the driver is likely to work, and why.
-func Available(ctx context.Context) (ok bool, why string) {
-	path, err := ServerPath()
+func Available(ctx context.Context) (ok bool, why string) { return ServerAvailable(ctx, "") }
+
+// ServerAvailable is Available for masters of another program than redis-server.
+func ServerAvailable(ctx context.Context, program string) (ok bool, why string) {
+	path, err := ServerPath(program)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -19,10 +23,13 @@ func Available(ctx context.Context) (ok bool, why string) {
 	if err != nil {
 		return false, err.Error()
 	}
-	return true, fmt.Sprintf("redis-server %s at %s", version, path)
+	return true, fmt.Sprintf("%s %s at %s", cmp.Or(program, defaultServer), version, path)
 }
 
-// serverVersion parses the version that the program prints: "Redis server v=7.0.15 sha=…".
+// OtherServers are the programs of servers that take the settings of redis-server, so that they can be masters.
+var OtherServers = []string{"valkey-server", "redict-server", "keydb-server"}
+
+// serverVersion parses the version that the program prints: "Redis server v=7.0.15 sha=…", "Valkey server v=8.0.1 sha=…".
 func serverVersion(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second, errors.New("no answer within 5s"))
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // A master with replicas consists of several servers, of which one is the primary. Each server
@@ -79,8 +80,8 @@ func (m *master) follow(ctx context.Context, s *server) error {
 			seen, masterErr = c.Info(ctx, "replication").Result()
 		}
 		err = errors.Join(err, persistenceErr, masterErr)
-		if err == nil && infoField(own, "master_link_status") == "up" && strings.Contains(seen, online) &&
-			infoField(file, "aof_rewrite_in_progress") == "0" && infoField(file, "aof_rewrite_scheduled") == "0" {
+		if err == nil && resp.Info(own)["master_link_status"] == "up" && strings.Contains(seen, online) &&
+			resp.Info(file)["aof_rewrite_in_progress"] == "0" && resp.Info(file)["aof_rewrite_scheduled"] == "0" {
 			return nil
 		}
 		if time.Since(began) > syncWithin {

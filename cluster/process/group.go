@@ -19,6 +19,7 @@ import (
 // group implements cluster.Cluster for the drivers with real masters.
 type group struct {
 	driver  string
+	server  string // the name by which the masters call themselves
 	version string
 	root    string         // contains a directory for each master's data
 	dial    cluster.Dialer // connects to a server
@@ -123,7 +124,7 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 			return errors.Join(with, err)
 		}
 		if err = g.startAll(ctx, cfg, engine, logs, ""); err == nil {
-			g.shim = fmt.Errorf("redis-server comes up only without the fault shim: %w", with)
+			g.shim = fmt.Errorf("the server comes up only without the fault shim: %w", with)
 		}
 	}
 	if err != nil {
@@ -133,9 +134,10 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 	if g.shim != nil {
 		g.say("no clock faults, disk faults and power cuts: %v", g.shim)
 	}
-	g.version = g.masters[0].now().info.version
-	g.say("%d masters with Redis %s are up after %v", cfg.Masters, g.version, time.Since(began).Round(time.Millisecond))
-	return nil
+	info := g.masters[0].now().info
+	g.server, g.version = info.name, info.version
+	g.say("%d masters with %s %s are up after %v", cfg.Masters, g.server, g.version, time.Since(began).Round(time.Millisecond))
+	return g.checkAbilities(ctx, cfg)
 }
 
 // startAll starts all masters and their replicas, with the shim or without.
@@ -250,6 +252,7 @@ func (g *group) prove() {
 }
 
 func (g *group) Driver() string  { return g.driver }
+func (g *group) Server() string  { return g.server }
 func (g *group) Version() string { return g.version }
 func (g *group) Shim() error     { return g.shim }
 

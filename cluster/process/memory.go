@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 const (
@@ -85,7 +86,7 @@ func evicted(ctx context.Context, c *redis.Client) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("INFO stats: %w", err)
 	}
-	return strconv.ParseInt(infoField(text, "evicted_keys"), 10, 64)
+	return strconv.ParseInt(resp.Info(text)["evicted_keys"], 10, 64)
 }
 
 func (m *master) DrainMemory(ctx context.Context) error {

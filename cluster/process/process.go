@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := ServerPath()
+	path, err := ServerPath(cfg.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +52,21 @@ func processes(s *spawner, path string, flags []string) Build {
 	}
 }
 
-// ServerPath finds the program redis-server.
-func ServerPath() (string, error) {
-	path, err := exec.LookPath("redis-server")
+// defaultServer is the program of the masters unless another one is named.
+const defaultServer = "redis-server"
+
+// ServerPath finds the program of the masters; an empty name stands for redis-server.
+func ServerPath(program string) (string, error) {
+	name := cmp.Or(program, defaultServer)
+	path, err := exec.LookPath(name)
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
-	if err != nil {
+	switch {
+	case err != nil && program == "":
 		return "", fmt.Errorf("find redis-server: %w; install it: apt-get install redis-server", err)
+	case err != nil:
+		return "", fmt.Errorf("find the server %s: %w; lockpick doctor lists what is installed", name, err)
 	}
 	return path, nil
 }

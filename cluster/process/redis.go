@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 )
 
 // persistenceFlags returns the options of redis-server for a kind of persistence. It switches
@@ -64,24 +65,17 @@ func join[S ~string](all []S) string {
 
 // ServerInfo is a master's reply to INFO server.
 type ServerInfo struct {
+	name    string // by which the server calls itself
 	version string
 	runID   string
 	Pid     int // its process id as the server itself reports it
 }
 
 func parseInfo(text string) ServerInfo {
-	var s ServerInfo
-	for line := range strings.Lines(text) {
-		k, v, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch k {
-		case "redis_version":
-			s.version = v
-		case "run_id":
-			s.runID = v
-		case "process_id":
-			s.Pid, _ = strconv.Atoi(v)
-		}
-	}
+	info := resp.Info(text)
+	s := ServerInfo{runID: info["run_id"]}
+	s.name, s.version = resp.ServerOf(info)
+	s.Pid, _ = strconv.Atoi(info["process_id"])
 	return s
 }
 
@@ -160,16 +154,6 @@ func newInspectionClient(addr, password, name string, dial cluster.Dialer) *redi
 	})
 }
 
-// infoField returns one field of the reply to INFO.
-func infoField(text, name string) string {
-	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
-}
-
 // noExpiry is the reply of PTTL for a key without an expiry.
 const noExpiry = time.Duration(-1)
 
@@ -192,7 +176,7 @@ func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snap
 		return cluster.Snapshot{}, fmt.Errorf("INFO stats, TIME: %w", err)
 	}
 	found := cluster.Snapshot{RunID: parseInfo(info.Val()).runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: clock.Val()}
-	found.Evicted, _ = strconv.ParseInt(infoField(stats.Val(), "evicted_keys"), 10, 64)
+	found.Evicted, _ = strconv.ParseInt(resp.Info(stats.Val())["evicted_keys"], 10, 64)
 	for i, k := range keys {
 		v, err := values[i].Result()
 		switch {

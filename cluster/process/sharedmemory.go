@@ -126,10 +126,10 @@ func (p *sharedMemory) proof() error {
 		return fmt.Errorf("the fault shim can not ask the kernel for a file's inode: statx: %w", syscall.Errno(e))
 	}
 	if p.word(wordHello).Load() == 0 {
-		return fmt.Errorf("redis-server did not load the fault shim: it may be linked statically, be for another kind of processor, or lie with the shim where programs may not be run")
+		return fmt.Errorf("the server did not load the fault shim: it may be linked statically, be for another kind of processor, or lie with the shim where programs may not be run")
 	}
 	if p.word(wordSeen).Load()&sawClock == 0 {
-		return fmt.Errorf("redis-server loaded the fault shim and reads the clock past it: it may have its own libc linked in")
+		return fmt.Errorf("the server loaded the fault shim and reads the clock past it: it may have its own libc linked in")
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func shimmed(t *testing.T, driver string, cfg cluster.Config) (*group, *master) 
 // Without a compiler there is no shim, and everything else works.
 func TestWithoutACompilerTheReasonIsGivenAndAllElseWorks(t *testing.T) {
 	eachDriver(t, func(t *testing.T, driver string) {
-		server, err := ServerPath()
+		server, err := ServerPath("")
 		if err != nil {
 			t.Skip(err)
 		}
@@ -76,7 +76,7 @@ func TestWithoutACompilerTheReasonIsGivenAndAllElseWorks(t *testing.T) {
 // with it comes up without.
 func TestAServerThatTheShimDoesNotWorkIn(t *testing.T) {
 	needs(t, "process")
-	server, err := ServerPath()
+	server, err := ServerPath("")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -90,6 +90,9 @@ func (c *Cluster) Driver() string { return Driver }
 // Version returns the version of the Redis that is simulated.
 func (c *Cluster) Version() string { return Version }
 
+// Server returns the name of the server that is simulated.
+func (c *Cluster) Server() string { return "redis" }
+
 // Masters returns m1, m2, …
 func (c *Cluster) Masters() []cluster.Master {
 	var out []cluster.Master

@@ -67,6 +67,9 @@ func (c *Cluster) Driver() string { return Driver }
 // Version returns the version of the Redis with whose behaviour the masters' was compared.
 func (c *Cluster) Version() string { return Version }
 
+// Server returns the name of the server that is simulated.
+func (c *Cluster) Server() string { return "redis" }
+
 // Masters returns m1, m2, …
 func (c *Cluster) Masters() []cluster.Master { return c.masters }
 

@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	// The lock's commands on their way through go-redis.
 	"redlock/internal/transport": {"redlock/protocol"},
 	// The drivers. Docker's servers and those that are processes are driven alike.
-	"cluster/process": {"cluster", "cluster/shadow"},
+	"cluster/process": {"cluster", "cluster/resp", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
 	// What a real master does to its keys, for both.
 	"cluster/shadow": {"cluster", "cluster/keyspace", "cluster/resp"},
@@ -66,6 +66,8 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
+	// What is stored on a real Redis.
+	"locks": {"cluster/resp", "watch", "reports/term"},
 	"serve": {"reports/term", "history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports/diff", "reports/web", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk": {"checker/narrative", "cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web"},
@@ -81,7 +83,7 @@ var allowed = map[string][]string{
 	"reports/diff": {"history", "checker", "campaign", "campaign/judge", "campaign/scenario", "reports/term", "reports/web"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "reports/diff", "reports/story", "reports/term", "clients", "watch", "serve", "risk", "search/reduce",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "reports/diff", "reports/story", "reports/term", "clients", "locks", "watch", "serve", "risk", "search/reduce",
 	},
 }
 

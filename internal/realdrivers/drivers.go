@@ -7,16 +7,28 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
 	"lockpick/cluster/docker"
 	"lockpick/cluster/process"
 	"lockpick/workload"
 	"lockpick/workload/remote"
 )
 
+// dockerAvailable reports whether masters can run in containers. A server of this machine is not in the image that is chosen
+// if none is named.
+func dockerAvailable(ctx context.Context, want cluster.Software) (ok bool, why string) {
+	if want.Server != "" && want.Image == "" {
+		return false, "the server is a program of this machine: name an image that has it for masters in Docker"
+	}
+	return docker.Available(ctx, want.Image)
+}
+
 func init() {
 	campaign.RealDrivers = []campaign.Driver{
-		{Name: scenario.Docker, Start: docker.Start, Available: docker.Available, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
-		{Name: scenario.Process, Start: process.Start, Available: func(ctx context.Context, _ string) (bool, string) { return process.Available(ctx) },
+		{Name: scenario.Docker, Start: docker.Start, Available: dockerAvailable, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
+		{Name: scenario.Process, Start: process.Start, Available: func(ctx context.Context, want cluster.Software) (bool, string) {
+			return process.ServerAvailable(ctx, want.Server)
+		},
 			Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }, Scratch: process.Scratch},
 	}
 	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {

@@ -129,17 +129,26 @@ func (g *Grid) writeParagraphs(w io.Writer, width int) error {
 		}
 		line := ""
 		for _, cell := range short {
-			if line != "" && twwidth.Width(line)+Gap+twwidth.Width(cell) > width {
+			indent := strings.Repeat(" ", Gap)
+			switch {
+			case line == "":
+				indent = ""
+			case twwidth.Width(line)+Gap+twwidth.Width(cell) <= width:
+				line += indent + cell
+				continue
+			default:
 				out.WriteString(line + "\n")
 				line = ""
-				lines := Lines(cell, width-Gap) // usually one
-				for _, l := range lines[:len(lines)-1] {
-					out.WriteString(strings.Repeat(" ", Gap) + l + "\n")
-				}
-				cell = strings.Repeat(" ", Gap) + lines[len(lines)-1]
-			} else if line != "" {
-				cell = strings.Repeat(" ", Gap) + cell
 			}
+			lines := Lines(cell, width-Gap) // usually one
+			if indent == "" && twwidth.Width(cell) <= width {
+				lines = []string{cell}
+			}
+			for _, l := range lines[:len(lines)-1] {
+				out.WriteString(indent + l + "\n")
+				indent = strings.Repeat(" ", Gap)
+			}
+			cell = indent + lines[len(lines)-1]
 			line += cell
 		}
 		out.WriteString(line + "\n")

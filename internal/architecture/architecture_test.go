@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
-	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports/diff", "reports/web", "risk"},
+	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports/diff", "reports/term", "reports/web", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk": {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web"},
 	// The reports of a run, and of what a search made of one.

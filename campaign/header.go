@@ -39,7 +39,11 @@ func cutAfterHeader(history *os.File) error {
 
 // headerOf returns the header of the run's history.
 func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
-	return headerFor(s, masters.Driver(), map[string]string{"redis": masters.Version()}, hello, yaml, started)
+	store := "redis"
+	if s.Service != nil {
+		store = s.Service.Name
+	}
+	return headerFor(s, masters.Driver(), map[string]string{store: masters.Version()}, hello, yaml, started)
 }
 
 // headerFor returns the header of a history on masters of a driver, with the versions that are known of them.
@@ -64,10 +68,15 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 	case history.Semaphore:
 		permits = permitsOf(s)
 	}
+	service, settle, persistence := "", time.Duration(0), s.Persistence
+	if s.Service != nil {
+		service, settle, persistence = s.Service.Name, s.Service.SettleTime(), history.OwnPersistence
+	}
 	return history.Header{
+		Service: service, Settle: settle,
 		Kind: kind, Permits: permits,
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: driver, Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
+		Persistence: persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
 		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Client: s.Client, Until: until(s.RunsCommand(), hello),

@@ -36,6 +36,7 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 	facts := []fact{
 		{"lock", r.Lock},
 		{"client", clientOf(r)},
+		{"service", serviceOf(h)},
 		{"masters", masters},
 		{"driver", r.Driver},
 		{"persistence", r.Persistence},
@@ -51,6 +52,11 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		facts = append(facts, fact{"since the last run", r.Since.String()})
 	}
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+}
+
+// serviceOf returns the store whose servers the masters are, with its version; empty: it is Redis.
+func serviceOf(h *history.History) string {
+	return strings.TrimSpace(h.Header.Service + " " + h.Header.Versions[h.Header.Service])
 }
 
 // clientOf returns the command that ran as each client, and the library that it reports to test.

@@ -6,6 +6,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/cluster/service/spec"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -28,6 +29,7 @@ type Scenario struct {
 	MaxMemory   int64               `yaml:"max_memory,omitempty"`
 	Eviction    string              `yaml:"eviction,omitempty"`
 	Replicas    int                 `yaml:"replicas,omitempty"`
+	Service     *spec.Service       `yaml:"service,omitempty"`
 	Wait        int                 `yaml:"wait,omitempty"`
 	Admin       bool                `yaml:"admin,omitempty"`
 	Clients     int                 `yaml:"clients"`
@@ -126,6 +128,8 @@ func init() {
 		&Field{Name: "eviction", Absent: "allkeys-lru", Values: texts(cluster.Evictions), Help: "eviction policy of masters at that limit"},
 		&Field{Name: "replicas", Absent: "1 for the fault failover", within: limits{0, 2}, Help: "asynchronous replicas of each master"},
 		&Field{Name: "wait", check: checkWait, Help: "replicas that must have a key before their master's vote counts (WAIT)"},
+		&Field{Name: "service", check: checkService, RunOnly: true, Drivers: []string{Process}, NoFlag: "it has fields of its own",
+			Help: "the servers of any other store as masters: program, ports, files and probes", More: "See [services.md](services.md)."},
 		&Field{Name: "admin", Help: "let clients send commands that no lock sends, such as FLUSHALL, CONFIG or SHUTDOWN",
 			More: "Without it masters refuse them (`NOPERM`), so that another program on this machine that finds a link does not convict the lock. Redis before 7.0 needs it: it cannot refuse `CLIENT KILL` alone."},
 	), section("Clients",

@@ -127,8 +127,23 @@ func (r *run) findReach(client string) reach {
 	for _, m := range used {
 		all = append(all, r.trouble(client, m))
 	}
-	weak := times(all, spare+1)
+	weak := r.unsettled(times(all, spare+1), all)
 	return reach{weak: weak, minor: without(times(all, 1), weak)}
+}
+
+// unsettled returns the times in which a service may not serve a client: those in which no majority is connected, and
+// those after a fault of a server began or ended, in which the servers elect a leader. all are the faults, by server.
+// Masters that do not know each other have nothing to settle.
+func (r *run) unsettled(weak []history.Span, all [][]history.Span) []history.Span {
+	settle := r.h.Header.Settle
+	if settle == 0 {
+		return weak
+	}
+	out := slices.Clone(weak)
+	for _, s := range slices.Concat(append(slices.Clone(all), weak)...) {
+		out = append(out, history.Span{From: s.From, To: s.From + settle}, history.Span{From: s.To, To: s.To + settle})
+	}
+	return union(out, 0)
 }
 
 // stops returns when a client stood still.
@@ -379,7 +394,7 @@ func (r *run) holderLoss() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", (*narrative).holderGone)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL)+h.Settle, r.renewing, judged, "once its holder was gone", (*narrative).holderGone)
 }
 
 // minorityFailure judges one part of AV: while so few masters are down, hung or cut off that
@@ -410,7 +425,7 @@ func (r *run) minorityFailure() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", (*narrative).failing)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL)+h.Settle, nothing, judged, "while only a minority of masters failed", (*narrative).failing)
 }
 
 // progress judges one part of AV: while there is no fault and nobody holds the lock, some waiting
@@ -420,6 +435,9 @@ func (r *run) minorityFailure() *judgement {
 func (r *run) progress() *judgement {
 	ttl := r.h.Header.TTL
 	after := ttl + ttl/10 + time.Second
+	if settle := r.h.Header.Settle; settle > 0 {
+		after += ttl + settle // a new leader lets all leases begin anew
+	}
 	var but []history.Span
 	for _, f := range r.faults {
 		if f.Installed {
@@ -468,7 +486,7 @@ func (r *run) progress() *judgement {
 			judged++
 		}
 	}
-	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", (*narrative).divided)
+	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients)+r.h.Header.Settle, nothing, judged, "while nothing was wrong and nobody held it", (*narrative).divided)
 }
 
 // splits counts the attempts within a wait, and the attempts that got both yes and no votes.

@@ -302,7 +302,7 @@ func (n *node) until(ctx context.Context, f func(context.Context) error) error {
 			return fmt.Errorf("its process ended; its log ends:\n%s", n.tail())
 		case err == nil:
 			return nil
-		case ctx.Err() == nil:
+		case ctx.Err() == nil || last == nil:
 			last = err
 		}
 		if !process.Sleep(ctx, tryEvery) {

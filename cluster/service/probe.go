@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -122,7 +123,10 @@ func get(ctx context.Context, probe spec.Probe) (string, error) {
 	return string(said), err
 }
 
-// converse sends a text on a connection, and reads until the answer matches or the other side closes.
+// quiet is how long the other side of a connection may say nothing more before its answer is complete.
+const quiet = 300 * time.Millisecond
+
+// converse sends a text on a connection, and reads until the answer matches, the other side closes or is quiet.
 func converse(ctx context.Context, probe spec.Probe, match *regexp.Regexp) (string, error) {
 	c, err := cluster.DialOwn(ctx, probe.TCP)
 	if err != nil {
@@ -141,9 +145,10 @@ func converse(ctx context.Context, probe spec.Probe, match *regexp.Regexp) (stri
 	for len(said) < mostRead {
 		n, err := c.Read(buf)
 		said = append(said, buf[:n]...)
-		if errors.Is(err, io.EOF) || probe.Match != "" && match.Match(said) {
+		if errors.Is(err, io.EOF) || probe.Match != "" && match.Match(said) || len(said) > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			break
 		}
+		_ = c.SetReadDeadline(time.Now().Add(quiet))
 		if err != nil {
 			return "", err
 		}

@@ -28,6 +28,9 @@ var allowed = map[string][]string{
 	// The drivers. Docker's servers and those that are processes are driven alike.
 	"cluster/process": {"cluster", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
+	// Servers of any other store, as a scenario describes them.
+	"cluster/service":      {"cluster", "cluster/process", "cluster/service/spec"},
+	"cluster/service/spec": {},
 	// What a real master does to its keys, for both.
 	"cluster/shadow": {"cluster", "cluster/keyspace", "cluster/resp"},
 	// The votes that follow from what masters did to their keys.
@@ -42,9 +45,9 @@ var allowed = map[string][]string{
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
 	"checker":         {"history", "history/fault"},
 	// What a run is, and what its history proves; neither runs anything.
-	"campaign/scenario": {"history", "history/fault", "cluster", "nemesis", "workload", "checker"},
+	"campaign/scenario": {"history", "history/fault", "cluster", "cluster/service/spec", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "watch"},
-	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/service/spec", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},

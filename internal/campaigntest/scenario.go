@@ -43,7 +43,7 @@ func AnyScenario(t *rapid.T) scenario.Scenario {
 	s.Interval, s.RestartDelay = duration("interval", 0), duration("restart delay", 0)
 	s.Hold = fmt.Sprintf("%v..1h", duration("hold", 0))
 	s.Extend = rapid.Float64Range(0, 1).Draw(t, "extend")
-	s.Faults = nilIfEmpty(some("faults", fault.Names()))
+	s.Faults = nilIfEmpty(some("faults", fault.NamesOn("sim")))
 	s.Targets, s.Properties = nilIfEmpty(some("targets", nemesis.Targets)), nilIfEmpty(some("properties", checker.Levels()))
 	s.Scheduler, s.Stall = rapid.SampledFrom(append(scenario.Schedulers, "")).Draw(t, "scheduler"), duration("stall", 0)
 	s.Seed = rapid.Uint64().Draw(t, "seed")

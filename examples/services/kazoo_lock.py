@@ -11,7 +11,7 @@ import time
 
 import kazoo
 from kazoo.client import KazooClient, KazooState
-from kazoo.exceptions import KazooException, LockTimeout
+from kazoo.exceptions import LockTimeout
 
 TIMED = sys.argv[1:] == ["timed"]
 if sys.argv[1:] not in (["timed"], ["suspended"]):
@@ -37,7 +37,7 @@ def watch(state):
 def renew():
     """A write is answered by a majority; a read by any server, also by one that the others have given up."""
     sent = time.monotonic_ns()
-    client.set("/locks", b"")
+    client.set_async("/locks", b"").get(timeout=ttl)
     return sent
 
 
@@ -47,7 +47,7 @@ def renew_forever():
         before = dict(held)
         try:
             sent = renew()
-        except KazooException:
+        except Exception:  # not renewed
             continue
         for key, (lock, token) in before.items():
             if held.get(key) == (lock, token):
@@ -58,7 +58,7 @@ def acquire(key, within):
     lock = client.Lock("/locks/" + key)
     if not lock.acquire(timeout=within):
         return {"type": "fail", "error": "not acquired in time"}
-    fence = client.get(lock.path + "/" + lock.node)[1].czxid
+    fence = client.get_async(lock.path + "/" + lock.node).get(timeout=ttl)[1].czxid
     answer = {"type": "ok", "token": lock.node, "fence": fence}
     if TIMED:
         answer["at"], answer["left"] = renew(), int(ttl * 1e9)

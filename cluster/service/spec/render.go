@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -51,11 +50,8 @@ func Render(text string, of any) (string, error) {
 	}
 	var out strings.Builder
 	if err := t.Execute(&out, of); err != nil {
-		var exec template.ExecError
-		if errors.As(err, &exec) {
-			err = exec.Err
-		}
-		return "", fmt.Errorf("%q: %w", text, err)
+		_, says, _ := strings.Cut(err.Error(), ` executing "" at `)
+		return "", fmt.Errorf("%q: %s", text, says)
 	}
 	return out.String(), nil
 }

@@ -277,6 +277,9 @@ func (r *run) by(voters []string, recorded bool, index int) string {
 	if r.imported() {
 		return "according to " + r.h.Op(index).Value.Evidence
 	}
+	if store := r.h.Header.Service; store != "" {
+		return "by " + store
+	}
 	if r.seen != nil {
 		return "by keys of which the votes say nothing"
 	}

@@ -3,6 +3,7 @@ counts on a lock:
 
     timed      for the session timeout, from the moment at which it sent the last write that was answered
     suspended  until kazoo says that the connection is SUSPENDED or the session LOST, as its documentation asks
+    lost       until kazoo says that the session is LOST, which it can only learn from a server
 """
 import json
 import sys
@@ -13,9 +14,11 @@ import kazoo
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import LockTimeout
 
-TIMED = sys.argv[1:] == ["timed"]
-if sys.argv[1:] not in (["timed"], ["suspended"]):
-    sys.exit("usage: kazoo_lock.py timed|suspended")
+MODE = sys.argv[1] if len(sys.argv) == 2 else ""
+TIMED = MODE == "timed"
+OVER = {"timed": [], "suspended": [KazooState.SUSPENDED, KazooState.LOST], "lost": [KazooState.LOST]}
+if MODE not in OVER:
+    sys.exit("usage: kazoo_lock.py timed|suspended|lost")
 
 held = {}  # by key: the lock and its token
 saying = threading.Lock()
@@ -29,7 +32,7 @@ def say(**message):
 def watch(state):
     """kazoo calls this when the state of the connection changes."""
     now = time.monotonic_ns()
-    if not TIMED and state != KazooState.CONNECTED:
+    if state in OVER[MODE]:
         for key, (_, token) in list(held.items()):
             say(type="ended", key=key, value={"token": token}, error=state, when=now)
 
@@ -80,7 +83,7 @@ for line in sys.stdin:
                 threading.Thread(target=renew_forever, daemon=True).start()
             else:
                 answer["lease"] = "none"
-            answer.update(library="kazoo %s Lock (%s)" % (kazoo.__version__, sys.argv[1]), can=["fence"])
+            answer.update(library="kazoo %s Lock (%s)" % (kazoo.__version__, MODE), can=["fence"])
         elif op == "acquire":
             answer = acquire(request["key"], request["within_ms"] / 1000)
         elif op == "release":

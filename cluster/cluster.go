@@ -10,7 +10,7 @@ import (
 
 // Cluster is a set of independent masters. Its methods are safe for concurrent use.
 type Cluster interface {
-	Driver() string    // docker, process, sim, virtual
+	Driver() string    // docker, process, sim, virtual, service
 	Version() string   // the version that the masters report
 	Masters() []Master // m1, m2, …
 

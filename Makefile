@@ -21,7 +21,7 @@
 SHELL = bash
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
-MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/reported examples/adapters examples/cluster clients/go
+MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/reported examples/adapters examples/cluster examples/services/etcd clients/go
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick

@@ -38,6 +38,7 @@ func (c *campaign) watchDeaths(ctx context.Context) {
 			c.checkDescriptors()
 			c.checkHistory()
 			c.recordStrangers()
+			c.checkBypass()
 		}
 	}
 }
@@ -52,6 +53,15 @@ func (c *campaign) checkHistory() {
 	now, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, c.file) {
 		c.fail(fmt.Errorf("%s was removed or replaced while the run went on, so there is nothing to judge: start the run again", path))
+	}
+}
+
+// checkBypass ends the run with a harness error if a connection of the service goes past the links.
+func (c *campaign) checkBypass() {
+	if peered, ok := c.masters.(cluster.Peered); ok {
+		if err := peered.Bypass(); err != nil {
+			c.fail(err)
+		}
 	}
 }
 

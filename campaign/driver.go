@@ -10,6 +10,8 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
+	"lockpick/cluster/service/spec"
+	"lockpick/history/fault"
 	"lockpick/workload"
 )
 
@@ -124,6 +126,24 @@ func ChooseDriver(ctx context.Context, name string, want cluster.Software) (d Dr
 		reasons += fmt.Sprintf("; not %s: %s", d.Name, why)
 	}
 	return Driver{}, "", fmt.Errorf("the driver %s is not available%s", name, reasons)
+}
+
+// StartService starts the servers of a service. It is nil where programs cannot be stopped by signals. The package that
+// sets RealDrivers also sets StartService.
+var StartService func(context.Context, cluster.Config, *spec.Service) (cluster.Cluster, error)
+
+// driverFor chooses the driver of a scenario.
+func driverFor(ctx context.Context, s *scenario.Scenario) (Driver, string, error) {
+	switch {
+	case s.Service == nil:
+		return ChooseDriver(ctx, s.Driver, s.Software())
+	case StartService == nil:
+		return Driver{}, "", fmt.Errorf("this program cannot run servers of %s on this system", s.Service.Name)
+	}
+	start := func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+		return StartService(ctx, cfg, s.Service)
+	}
+	return Driver{Name: fault.Service, Start: start, Scratch: Scratch}, fmt.Sprintf("driver %s: %s, as processes of %s", fault.Service, s.Service.Name, s.Service.Command[0]), nil
 }
 
 // StartClient starts a client that is a process. The client may have a method Hello, which returns its

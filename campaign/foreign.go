@@ -131,6 +131,10 @@ func (c *campaign) openAccount() {
 	if c.world != nil || !c.s.RunsCommand() && !c.s.Connects() {
 		return
 	}
+	if c.s.Service != nil {
+		c.unseen("the store is " + c.s.Service.Name + ", not Redis")
+		return
+	}
 	c.account = &account.Account{Unseen: c.unseen, Noted: c.noteChange}
 	masters, able := c.masters.(cluster.Accountable)
 	if !able {
@@ -237,7 +241,7 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 		return "", hello, err
 	}
 	s = s.WithRequirements()
-	driver, _, err := ChooseDriver(ctx, s.Driver, s.Software())
+	driver, _, err := driverFor(ctx, &s)
 	if err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}

@@ -64,10 +64,15 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 	case history.Semaphore:
 		permits = permitsOf(s)
 	}
+	service, settle, persistence := "", time.Duration(0), s.Persistence
+	if s.Service != nil {
+		service, settle, persistence = s.Service.Name, s.Service.SettleTime(), history.OwnPersistence
+	}
 	return history.Header{
+		Service: service, Settle: settle,
 		Kind: kind, Permits: permits,
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: driver, Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
+		Persistence: persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
 		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Client: s.Client, Until: until(s.RunsCommand(), hello),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/cluster/account"
+	"lockpick/cluster/service/spec"
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -69,7 +71,7 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := ChooseDriver(ctx, s.Driver, s.Software())
+	driver, why, err := driverFor(ctx, &s)
 	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
 		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Software())
 	}
@@ -382,15 +384,31 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	if d, ok := c.masters.(dialer); ok {
 		s.Dial = d.DialContext
 	}
-	if c.account != nil {
+	switch {
+	case c.s.Service != nil:
+		return s, c.tellAddresses(&s)
+	case c.account != nil:
 		s.Observe = c.observed(client, links)
 		s.Settle = func() { c.account.Settle(client, c.s.TTL/10) }
-	} else {
+	default:
 		for i, l := range links {
 			c.lint.Observe(i, l)
 		}
 	}
 	return s, nil
+}
+
+// tellAddresses adds what the description of the service says about the environment of clients.
+func (c *campaign) tellAddresses(s *workload.Env) error {
+	env := c.s.Service.Clients.Env
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		value, err := spec.Render(env[name], spec.Told{Addresses: s.Addrs})
+		if err != nil {
+			return err
+		}
+		s.Env = append(s.Env, name+"="+value)
+	}
+	return nil
 }
 
 // placeClient places a client near some of the simulated masters and apart from the others. Client i is near
@@ -423,6 +441,12 @@ func (c *campaign) runNemesis(ctx context.Context) {
 	if plan.Interval == 0 {
 		plan.Interval = s.TTL
 	}
+	if s.Service != nil && len(plan.Targets) == 0 {
+		plan.Targets = []string{nemesis.One, nemesis.Minority, nemesis.Majority}
+		if s.Service.Leader.Given() {
+			plan.Targets = append(plan.Targets, nemesis.Leader)
+		}
+	}
 	switch s.NemesisName() {
 	case "schedule":
 		c.nemesis.Schedule(ctx, s.Schedule)
@@ -445,7 +469,11 @@ func (c *campaign) waitBound() time.Duration {
 	if len(c.s.FaultNames()) == 0 { // every lease was released: none has to end by itself, which could take days
 		ttl = min(ttl, longTTL)
 	}
-	return checker.Patience(c.s.Clients, c.s.Keys, ttl) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
+	bound := checker.Patience(c.s.Clients, c.s.Keys, ttl) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
+	if c.s.Service != nil {
+		bound += c.s.Service.SettleTime()
+	}
+	return bound
 }
 
 // clockSkew returns the largest offset of a clock that a fault changed: a key stored under it may live longer

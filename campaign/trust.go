@@ -9,9 +9,9 @@ import (
 )
 
 // Program is a program that a scenario makes Lockpick start and that does not come with Lockpick: the command of
-// its clients, or the program or the Docker image of its masters. A scenario may come from somebody else.
+// its clients, those of its service, or the program or the Docker image of its masters. A scenario may come from somebody else.
 type Program struct {
-	Field string   // the field that names it: client, server or image
+	Field string   // the field that names it: client, service, server or image
 	Words []string // the command, or the image alone
 }
 
@@ -46,6 +46,11 @@ func Programs(s *scenario.Scenario) (all []Program) {
 	}
 	if s.Server != "" && s.Driver != scenario.Docker { // in a container, it belongs to the image
 		all = append(all, Program{"server", []string{s.Server}})
+	}
+	if s.Service != nil {
+		for _, words := range s.Service.Programs() {
+			all = append(all, Program{"service", words})
+		}
 	}
 	if s.Image != "" && s.Driver != scenario.Process {
 		all = append(all, Program{"image", []string{s.Image}})

@@ -28,7 +28,7 @@ func (r *run) holderLoss() *judgement {
 		}
 	}
 	h := &r.History.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", r.explainHolderGone)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL)+h.Settle, r.renewing, judged, "once its holder was gone", r.explainHolderGone)
 }
 
 // renewing returns the extra time for a lock that renews the leases of a hung holder. A lease without an

@@ -40,7 +40,7 @@ func (r *run) minorityFailure() *judgement {
 		}
 	}
 	h := &r.History.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", r.explainFailing)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL)+h.Settle, nothing, judged, "while only a minority of masters failed", r.explainFailing)
 }
 
 // explainFailing adds the faults on masters during a wait.

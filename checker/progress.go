@@ -22,6 +22,9 @@ var Progress = Property{
 func (r *run) progress() *judgement {
 	ttl := r.History.Header.TTL
 	after := ttl + ttl/10 + time.Second
+	if settle := r.History.Header.Settle; settle > 0 {
+		after += ttl + settle // a new leader lets all leases begin anew
+	}
 	var but []history.Span
 	for _, f := range r.Faults {
 		if f.Installed {
@@ -70,7 +73,7 @@ func (r *run) progress() *judgement {
 			judged++
 		}
 	}
-	return r.judgeWaits(waits, progressPatience(r.History.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", r.explainDivided)
+	return r.judgeWaits(waits, progressPatience(r.History.Header.Clients)+r.History.Header.Settle, nothing, judged, "while nothing was wrong and nobody held it", r.explainDivided)
 }
 
 // progressPatience returns how long it may take without any fault if nobody holds the lock: the

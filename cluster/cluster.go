@@ -10,7 +10,7 @@ import (
 
 // Cluster is a set of independent masters. Its methods are safe for concurrent use.
 type Cluster interface {
-	Driver() string    // docker, process, sim, virtual
+	Driver() string    // docker, process, sim, virtual, service
 	Server() string    // the name that the masters report: redis, valkey, …
 	Version() string   // the version that they report
 	Masters() []Master // m1, m2, …

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockpick/cluster/resp"
@@ -125,9 +126,14 @@ func (c *conn) readReplies(upstream *net.TCPConn) {
 // read passes on all bytes that src sends. It reports whether src ended by closing its side.
 func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	buf := make([]byte, chunkSize)
+	first := p == &c.requests
 	for {
 		n, err := src.Read(buf)
+		if n > 0 && first && c.link.Opening != nil {
+			n = copy(buf, c.link.Opening(buf[:n]))
+		}
 		if n > 0 {
+			first = false
 			observed := c.observed != nil && p == &c.requests
 			if observed {
 				c.unread.Lock()
@@ -374,7 +380,7 @@ func (c *conn) open() {
 	l := c.link
 	ctx, cancel := context.WithTimeout(l.ctx, dialTimeout)
 	server := l.master()
-	nc, err := l.Dial(ctx, server)
+	nc, err := l.dial(ctx, server)
 	cancel()
 	l.starved(err)
 	if err == nil && c.observer != nil {
@@ -404,6 +410,25 @@ func (c *conn) open() {
 	l.wg.Add(1)
 	go c.readReplies(upstream)
 }
+
+// dial connects to a server. A server that was started a moment ago may refuse connections that it will accept:
+// for the client, to be accepted and closed is not the same as to be refused.
+func (l *TCPLink) dial(ctx context.Context, server string) (net.Conn, error) {
+	for until := time.Now().Add(l.Redial); ; {
+		c, err := l.Dial(ctx, server)
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(until) {
+			return c, err
+		}
+		select {
+		case <-l.ctx.Done():
+			return nil, err
+		case <-time.After(redialEvery):
+		}
+	}
+}
+
+// redialEvery is the time between two tries to connect.
+const redialEvery = 10 * time.Millisecond
 
 // end records that a direction has ended; the connection ends with the second direction. The caller
 // holds the link's mutex.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -19,13 +20,14 @@ import (
 // heals, in order and followed by the end.
 type TCPLink struct {
 	LinkOptions
-	master func() string // the master's current address; empty: no server listens
-	ln     net.Listener
+	master func() string   // the master's current address; empty: no server listens
 	ctx    context.Context // ends when the link is closed
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	mu       sync.Mutex
+	ln       net.Listener // nil: it does not listen now
+	addr     string
 	fault    LinkFault
 	counts   LinkCounts
 	conns    map[*conn]struct{}
@@ -38,31 +40,72 @@ const dialTimeout = 3 * time.Second
 
 // LinkOptions are what a link may do beside forwarding.
 type LinkOptions struct {
-	Own      bool                     // only processes of this user and of root may use it
-	Dial     Dialer                   // connects to the master: Dial or DialOwn; nil: Dial
-	User     string                   // whom the link logs in as: the master refuses this user the commands of Refused; empty: the default user, who may send them
-	Password string                   // the link authenticates each connection with it, so that clients need not know it; empty: none
-	Lag      func() time.Duration     // delay of each chunk of replies; nil: none
-	Accounts func(server string) bool // whether the server at an address gives an account (see Accountable) and is asked for the address of each connection; nil: none is
+	Own      bool                        // only processes of this user and of root may use it
+	Dial     Dialer                      // connects to the master: Dial or DialOwn; nil: Dial
+	User     string                      // whom the link logs in as: the master refuses this user the commands of Refused; empty: the default user, who may send them
+	Password string                      // the link authenticates each connection with it, so that clients need not know it; empty: none
+	Lag      func() time.Duration        // delay of each chunk of replies; nil: none
+	Port     int                         // the port of 127.0.0.1 to listen on; 0: any free one
+	Route    func(*net.TCPConn) *TCPLink // the link that forwards an accepted connection, nil: none does, and it is closed; not set: this one
+	Deaf     bool                        // does not listen: it gets its connections by Serve, or listens later
+	Redial   time.Duration               // how long it dials a server again that refuses connections; 0: once
+	Opening  func(first []byte) []byte   // changes the first bytes of the requests of each connection, at most 4 KiB; nil: nothing
+	Accounts func(server string) bool    // whether the server at an address gives an account (see Accountable) and is asked for the address of each connection; nil: none is
 }
 
-// NewLink listens on a free port of 127.0.0.1 and forwards to the master.
+// NewLink listens on a port of 127.0.0.1 and forwards to the master.
 func NewLink(master func() string, o LinkOptions) (*TCPLink, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
-	}
 	if o.Dial == nil {
 		o.Dial = Dial
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &TCPLink{LinkOptions: o, master: master, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
-	l.wg.Add(1)
-	go l.accept()
+	l := &TCPLink{LinkOptions: o, master: master, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
+	l.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port))
+	if o.Deaf {
+		return l, nil
+	}
+	if err := l.Listen(); err != nil {
+		return nil, fmt.Errorf("open a link to %s: %w", master(), err)
+	}
 	return l, nil
 }
 
-func (l *TCPLink) Addr() string { return l.ln.Addr().String() }
+func (l *TCPLink) Addr() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addr
+}
+
+// Listen makes a link accept connections that does not. Hush ends that, so that a client is refused as by a
+// server that is down: open connections stay. A link that was made to listen keeps its address.
+func (l *TCPLink) Listen() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ln != nil || l.ctx.Err() != nil {
+		return nil
+	}
+	ln, err := net.Listen("tcp", l.addr)
+	if err != nil {
+		return fmt.Errorf("listen on 127.0.0.1: %w", err)
+	}
+	l.ln, l.addr = ln, ln.Addr().String()
+	l.wg.Add(1)
+	go l.accept(ln)
+	return nil
+}
+
+// Hush ends what Listen begins.
+func (l *TCPLink) Hush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ln != nil {
+		l.ln.Close()
+		l.ln = nil
+	}
+}
+
+// Serve forwards a connection that another listener has accepted.
+func (l *TCPLink) Serve(client *net.TCPConn) { l.admit(client) }
 
 func (l *TCPLink) Fault() LinkFault {
 	l.mu.Lock()
@@ -113,15 +156,15 @@ func (l *TCPLink) Reset() {
 // Close ends the link and its goroutines.
 func (l *TCPLink) Close() {
 	l.cancel()
-	l.ln.Close()
+	l.Hush()
 	l.Reset()
 	l.wg.Wait()
 }
 
-func (l *TCPLink) accept() {
+func (l *TCPLink) accept(ln net.Listener) {
 	defer l.wg.Done()
 	for {
-		nc, err := l.ln.Accept()
+		nc, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -159,6 +202,14 @@ func NoDescriptors(err error) bool {
 // admit accepts a client's new connection, or refuses it.
 func (l *TCPLink) admit(client *net.TCPConn) {
 	stranger := l.Own && fromStranger(client)
+	if l.Route != nil && !stranger {
+		if to := l.Route(client); to != nil {
+			to.Serve(client)
+			return
+		}
+		abort(client)
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if stranger {

@@ -99,3 +99,13 @@ func toStranger(c *net.TCPConn) bool {
 	}
 	return err == nil && peer.stranger()
 }
+
+// DialerInode returns the inode of the socket at the other end of an accepted connection, by which /proc names the process
+// that dialled. It is 0 if that process has closed it.
+func DialerInode(c *net.TCPConn) uint32 {
+	peer, err := socket(c.RemoteAddr().(*net.TCPAddr), c.LocalAddr().(*net.TCPAddr))
+	if err != nil || peer.listens {
+		return 0
+	}
+	return peer.inode
+}

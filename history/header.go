@@ -20,7 +20,9 @@ type Header struct {
 	Name        string            `json:"name"`             // the scenario's name
 	Started     time.Time         `json:"started"`          // wall clock at time 0
 	Seed        uint64            `json:"seed"`
-	Driver      string            `json:"driver"` // docker, process, sim; or Imported
+	Driver      string            `json:"driver"`            // docker, process, sim, service; or Imported
+	Service     string            `json:"service,omitempty"` // the store whose servers the masters are; empty: Redis. Its version is in Versions
+	Settle      time.Duration     `json:"settle,omitempty"`  // how long its servers may take after a fault to serve again, ns
 	Lock        string            `json:"lock"`
 	Kind        LockKind          `json:"kind,omitempty"`    // which holds may overlap; empty: Mutex
 	Permits     int               `json:"permits,omitempty"` // how many permits a semaphore has
@@ -43,6 +45,9 @@ type Header struct {
 	Versions    map[string]string `json:"versions"`              // redis, go, lockpick
 	Scenario    string            `json:"scenario,omitempty"`    // the scenario's YAML, replayable
 }
+
+// OwnPersistence is Header.Persistence of a service: what its servers keep is decided by their own settings.
+const OwnPersistence = "own"
 
 // Values of Header.Until: how the ends of leases are known if the clients do not state them.
 const (

@@ -26,16 +26,20 @@ import (
 // afterwards each waits until the previous one has healed.
 //
 // If clients get leases and no vote is recorded, Guided continues at random.
+//
+// The servers of a service give no votes of their own: they agree among themselves. Then each strike comes at once after
+// a grant, at its client, or at the plan's targets.
 func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	n.background(ctx, plan)
-	cut := slices.ContainsFunc(plan.Faults, cuts)
+	voteless := n.voteless()
+	cut := slices.ContainsFunc(plan.Faults, cuts) && !voteless
 	strikes := n.strikes(plan)
 	if len(strikes) == 0 {
 		n.untilEnd(ctx)
 	}
 	for debut := n.newDebut(strikes, plan); ctx.Err() == nil; {
-		if n.watch.blind() {
+		if !voteless && n.watch.blind() {
 			n.unguided(ctx, plan)
 			return
 		}
@@ -70,14 +74,23 @@ func (n *Nemesis) unguided(ctx context.Context, plan Plan) {
 // strike, and is a strike of its own only if there is no other kind.
 func (n *Nemesis) strikes(plan Plan) []string {
 	faults := slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
-	if others := slices.DeleteFunc(slices.Clone(faults), cuts); len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(faults), cuts); len(others) > 0 && !n.voteless() {
 		return others
 	}
 	return faults
 }
 
-// cuts reports whether a kind of fault is a partition.
-func cuts(name string) bool { return fault.Of(name).Link == fault.CutLink }
+// cuts reports whether a kind of fault is a partition that can narrow quorums.
+func cuts(name string) bool {
+	kind := fault.Of(name)
+	return kind.Link == fault.CutLink && kind.Hits == fault.Links && !kind.Isolates
+}
+
+// voteless reports whether the masters give no votes, because they agree among themselves.
+func (n *Nemesis) voteless() bool {
+	_, is := n.env.Cluster.(cluster.Peered)
+	return is
+}
 
 // debut spreads the first strikes of all kinds over the first quarter of the run.
 type debut struct {
@@ -167,7 +180,7 @@ func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool)
 func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut *debut) {
 	name := n.top(strikes)
 	kind := fault.Of(name)
-	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())), kind.AtOnce())
+	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())), kind.AtOnce() || n.voteless())
 	if ctx.Err() != nil {
 		return
 	}
@@ -205,6 +218,9 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 // longer known.
 func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	kind := fault.Of(name)
+	if n.voteless() {
+		return plannedStep{Step: n.afterGrant(plan, name, l), guided: true}, true
+	}
 	voters := n.watch.votersOf(l.token)
 	if kind.Hits != fault.Clients && len(voters) == 0 { // the lease was released
 		return plannedStep{}, false
@@ -219,6 +235,8 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 		if n.random.IntN(3) > 0 {
 			s.Point = plan.Points[len(plan.Points)-1]
 		}
+	case kind.Isolates:
+		s.Masters, s.Clients = []string{All}, []string{l.client}
 	case kind.Forgets():
 		if kind.Clock == fault.MasterClock && plan.Clock == "" {
 			s.Clock = "+" + n.around(2*n.env.TTL).String() // a jump forward ends keys too early
@@ -239,10 +257,42 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	return plannedStep{Step: n.unhealed(s), guided: true}, true
 }
 
+// afterGrant returns the step that hits the client of a lease, or masters that give no votes.
+func (n *Nemesis) afterGrant(plan Plan, name string, l lease) Step {
+	s := n.shape(plan, name)
+	switch kind := fault.Of(name); {
+	case kind.Isolates:
+		s.Masters, s.Clients = []string{All}, []string{l.client}
+	case kind.Hits == fault.Clients:
+		s.Clients = []string{l.client}
+		if n.random.IntN(3) > 0 { // as in aimedAt
+			s.Point = plan.Points[len(plan.Points)-1]
+		}
+	case kind.Hits == fault.Links:
+		s.Masters, s.Clients = []string{pick(n.random, plan.targets())}, []string{l.client}
+	default:
+		s.Masters = []string{pick(n.random, plan.targets())}
+	}
+	return s
+}
+
+// targets returns the words for masters that give no votes.
+func (p Plan) targets() []string {
+	if len(p.Targets) > 0 {
+		return p.Targets
+	}
+	return []string{One, Minority}
+}
+
 // unaimed returns a step of a kind for which there was no lease in time.
 func (n *Nemesis) unaimed(plan Plan, name string) plannedStep {
 	s := n.shape(plan, name)
-	if fault.Of(name).Hits != fault.Clients {
+	switch kind := fault.Of(name); {
+	case kind.Isolates:
+		s.Masters = []string{All}
+	case n.voteless() && kind.Hits != fault.Clients:
+		s.Masters = []string{pick(n.random, plan.targets())}
+	case kind.Hits != fault.Clients:
 		s.Masters = []string{One}
 	}
 	return plannedStep{Step: n.unhealed(s)}

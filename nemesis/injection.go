@@ -21,6 +21,7 @@ type injection struct {
 	params  map[string]string
 	draw    float64 // a random number from 0 up to 1, for the effect
 	effect  effect
+	leader  cluster.Master  // if its step names the leader
 	run     context.Context // ends when the run must end; an effect must then stop waiting
 }
 
@@ -107,12 +108,13 @@ var errTooLate = errors.New("the run had ended before its time or its trigger ca
 
 // begin turns a step into an injection with an id and targets.
 func (n *Nemesis) begin(ctx context.Context, s plannedStep, random *rand.Rand) (*injection, error) {
+	leader, leaderless := n.findLeader(ctx, s)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.next++
 	n.tried[s.Fault] = true
 	kind := fault.Of(s.Fault)
-	f := &injection{id: n.next, step: s, kind: kind, params: map[string]string{}, run: ctx}
+	f := &injection{id: n.next, step: s, kind: kind, params: map[string]string{}, leader: leader, run: ctx}
 	if s.After != "" {
 		f.params["after"] = s.After
 	}
@@ -127,6 +129,9 @@ func (n *Nemesis) begin(ctx context.Context, s plannedStep, random *rand.Rand) (
 	}
 	if ctx.Err() != nil {
 		return f, errTooLate
+	}
+	if leaderless != nil {
+		return f, leaderless
 	}
 	if err := n.aim(f, random); err != nil {
 		return f, err

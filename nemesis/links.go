@@ -1,7 +1,9 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -98,16 +100,45 @@ func newReset(n *Nemesis, f *injection) effect {
 	return &linkEffect{n: n, f: f, fault: cluster.LinkFault{Refuse: true}, reset: true}
 }
 
+// newPeers cuts servers of a service from all others.
+func newPeers(n *Nemesis, f *injection) effect {
+	mode := cmp.Or(f.step.Mode, cluster.Drop)
+	f.params["mode"] = string(mode)
+	return &linkEffect{n: n, f: f, fault: cluster.LinkFault{Requests: mode, Replies: mode}, peers: true}
+}
+
 type linkEffect struct {
 	n      *Nemesis
 	f      *injection
 	fault  cluster.LinkFault
 	reset  bool
+	peers  bool // hits the links between masters
 	links  []cluster.Link
 	before []cluster.LinkCounts
 }
 
 func (e *linkEffect) install(context.Context) error {
+	if e.peers {
+		peered, ok := e.n.env.Cluster.(cluster.Peered)
+		if !ok {
+			return fmt.Errorf("%w: independent masters have no connections with each other", cluster.ErrUnavailable)
+		}
+		e.links = peered.Between(e.f.masters)
+	} else if err := e.findLinks(); err != nil {
+		return err
+	}
+	for _, l := range e.links {
+		e.before = append(e.before, l.Counts())
+		e.n.links.add(l, e.f.id, e.fault)
+		if e.reset {
+			l.Reset()
+		}
+	}
+	return nil
+}
+
+// findLinks finds the links between the clients and the masters of the fault.
+func (e *linkEffect) findLinks() error {
 	for _, m := range e.f.masters {
 		i := slices.Index(e.n.env.Cluster.Masters(), m)
 		for _, c := range e.f.clients {
@@ -117,13 +148,6 @@ func (e *linkEffect) install(context.Context) error {
 				return err
 			}
 			e.links = append(e.links, link)
-		}
-	}
-	for _, l := range e.links {
-		e.before = append(e.before, l.Counts())
-		e.n.links.add(l, e.f.id, e.fault)
-		if e.reset {
-			l.Reset()
 		}
 	}
 	return nil
@@ -184,4 +208,14 @@ func init() {
 	implement("partition", implementation{new: newPartition})
 	implement("slow", implementation{new: newSlow})
 	implement("reset", implementation{new: newReset})
+	implement("peers", implementation{new: newPeers})
+	implement("client-partition", implementation{new: newPartition, shape: func(n *Nemesis, _ Plan, s *Step) {
+		// Longer than the lease is valid, and long enough for other clients to use theirs.
+		s.For = 2*n.env.TTL + n.around(n.env.TTL/2)
+		s.Direction = Both
+		s.Clients = []string{Holder}
+		if _, _, held := n.watch.latest(n.now()); !held {
+			s.Clients = []string{Any}
+		}
+	}})
 }

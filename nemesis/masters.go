@@ -69,6 +69,9 @@ func (p *pause) heal(ctx context.Context) (proof, string, error) {
 	if len(p.served) == len(p.f.masters) {
 		return refuted, strings.Join(told, "; "), err
 	}
+	if p.n.voteless() { // no votes will show that a server was silent: that it stood still is certain
+		return proven, strings.Join(told, "; "), err
+	}
 	return unproven, strings.Join(told, "; "), err
 }
 
@@ -141,6 +144,9 @@ func (r *restart) heal(ctx context.Context) (proof, string, error) {
 		}
 		before, known := r.before[m.Name()]
 		what, restarted := compare(m.Name(), before, known, after)
+		if restarted && r.n.voteless() { // what it stores is not known
+			what = m.Name() + " restarted"
+		}
 		r.tell(restarted, what)
 		return nil
 	})

@@ -110,7 +110,10 @@ func (n *Nemesis) draw(plan Plan) Step {
 		targets = []string{One, Minority, Majority, Holders}
 	}
 	s := n.shape(plan, n.deal(plan.Faults))
-	if fault.Of(s.Fault).Hits != fault.Clients {
+	switch kind := fault.Of(s.Fault); {
+	case kind.Isolates:
+		s.Masters = []string{All}
+	case kind.Hits != fault.Clients:
 		s.Masters = []string{pick(n.random, targets)}
 		if _, _, held := n.watch.latest(n.now()); s.Masters[0] == Holders && !held && len(plan.Targets) == 0 {
 			s.Masters[0] = One // unless the plan asks for holders
@@ -154,14 +157,14 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 		s.Direction = pick(n.random, []string{Both, Requests, Replies})
 		s.Delay = time.Duration(1+n.random.Int64N(3)) * n.env.TTL / 80
 	}
-	if i := implementations[name]; i.shape != nil {
-		i.shape(n, plan, &s)
-	}
-	if kind.Hits == fault.Links {
+	if kind.Hits == fault.Links && !kind.Isolates {
 		s.Clients = []string{pick(n.random, []string{Any, All, Holder})}
 		if _, _, held := n.watch.latest(n.now()); s.Clients[0] == Holder && !held {
 			s.Clients[0] = Any
 		}
+	}
+	if i := implementations[name]; i.shape != nil {
+		i.shape(n, plan, &s)
 	}
 	return s
 }

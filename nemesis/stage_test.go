@@ -21,8 +21,8 @@ import (
 
 const ttl = time.Second
 
-// kinds are the faults that the fake cluster can suffer.
-var kinds = fault.Names()
+// kinds are the faults that the fake cluster can suffer, whose masters know nothing of each other.
+var kinds = fault.NamesOn("sim")
 
 // stage is where a nemesis acts in a test: in the virtual time of a synctest bubble, on
 // masters and clients that do what the test has them do.

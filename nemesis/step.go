@@ -91,13 +91,14 @@ const (
 	Majority = "majority" // a quorum
 	All      = "all"
 	Holders  = "holders" // the masters that voted for the latest lease that is held
+	Leader   = "leader"  // the server of a service that leads the others
 
 	Any    = "any"    // client: the first one to reach the point
 	Holder = "holder" // client: the one that holds a lease
 )
 
 // Targets lists the words for masters.
-var Targets = []string{One, Minority, Majority, All, Holders}
+var Targets = []string{One, Minority, Majority, All, Holders, Leader}
 
 // These are the directions of a partition.
 const (
@@ -148,7 +149,7 @@ func (s Step) Check(n int, clients, points []string) error {
 			return fmt.Errorf("master %q is unknown: use m1 to m%d, or one of %s", m, n, strings.Join(Targets, ", "))
 		}
 	}
-	if kind.HitsMaster() && len(s.Clients) > 0 && !s.SplitBrain {
+	if kind.Hits == fault.Peers && len(s.Clients) > 0 || kind.HitsMaster() && len(s.Clients) > 0 && !s.SplitBrain {
 		return fmt.Errorf("%s hits masters: it takes no clients", s.Fault)
 	}
 	for _, c := range s.Clients {

@@ -1,9 +1,11 @@
 package nemesis
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"lockpick/cluster"
 	"lockpick/history/fault"
@@ -28,6 +30,9 @@ func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 	all := n.env.Cluster.Masters()
 	quorum := len(all)/2 + 1
 	word := One
+	if f.kind.Isolates {
+		word = All
+	}
 	if len(s.Masters) > 0 {
 		word = s.Masters[0]
 	}
@@ -48,6 +53,9 @@ func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 		}
 		f.params["target"] = Holders
 		f.masters = n.free(f, named(all, voters), false)
+	case Leader:
+		f.params["target"] = Leader
+		f.masters = n.free(f, []cluster.Master{f.leader}, false)
 	default:
 		f.masters = n.free(f, named(all, s.Masters), true)
 	}
@@ -69,7 +77,7 @@ func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 // two would also heal the other. It leaves out masters that a step names only if both faults
 // end masters or neither does, so that a schedule can kill a master that it has paused.
 func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cluster.Master {
-	if f.kind.Hits == fault.Links {
+	if f.kind.Hits == fault.Links || f.kind.Hits == fault.Peers {
 		return masters
 	}
 	return slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool {
@@ -100,7 +108,7 @@ func (n *Nemesis) occupied(kind fault.Kind, names []string) bool {
 // pause hits the first client to reach the point.
 func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	word := All
-	if f.kind.Hits == fault.Clients {
+	if f.kind.Hits == fault.Clients || f.kind.Isolates {
 		word = Any
 	}
 	if len(f.step.Clients) > 0 {
@@ -136,6 +144,35 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	}
 	return nil
 }
+
+// leaderWithin is how long to look for the leader of a service: an election takes about a second.
+const leaderWithin = 2 * time.Second
+
+// findLeader returns the leader, if a step names it. It returns when one leads, which may be only after an election.
+func (n *Nemesis) findLeader(ctx context.Context, s plannedStep) (cluster.Master, error) {
+	if !slices.Equal(s.Masters, []string{Leader}) {
+		return nil, nil
+	}
+	peered, ok := n.env.Cluster.(cluster.Peered)
+	if !ok {
+		return nil, errNoLeader
+	}
+	looking, stop := n.within(ctx, leaderWithin)
+	defer stop()
+	for {
+		try, end := n.within(looking, leaderWithin/4)
+		m, err := peered.Leader(try)
+		end()
+		if err == nil {
+			return m, nil
+		}
+		if n.env.Runtime.Sleep(looking, leaderWithin/20) != nil {
+			return nil, err
+		}
+	}
+}
+
+var errNoLeader = errors.New("independent masters have no leader")
 
 var errClockBusy = errors.New("the clocks of all of its clients are bent by another fault already")
 

@@ -46,6 +46,7 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 	facts := []fact{
 		{"lock", r.Lock},
 		{"client", clientOf(r)},
+		{"service", serviceOf(h)},
 		{"masters", masters},
 		{"driver", r.Driver},
 		{"server", serverOf(r)},
@@ -71,6 +72,11 @@ func serverOf(r *judge.Result) string {
 		return ""
 	}
 	return strings.TrimSpace(name + " " + version)
+}
+
+// serviceOf returns the store whose servers the masters are, with its version; empty: it is Redis.
+func serviceOf(h *history.History) string {
+	return strings.TrimSpace(h.Header.Service + " " + h.Header.Versions[h.Header.Service])
 }
 
 // clientOf returns the command that ran as each client, and the library that it reports to test.

@@ -296,7 +296,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 			t.Errorf("the lock %s was never tried", lock)
 		}
 	}
-	for _, kind := range fault.Names() {
+	for _, kind := range fault.NamesOn("sim") {
 		if *alarmConfigurations >= len(assumptions)*10 && !all.kinds[kind] {
 			t.Errorf("the fault %s never took effect", kind)
 		}

@@ -42,6 +42,8 @@ type client struct {
 	calls calls
 	redis redisKeys
 	out   bool // it has no lock, because making the lock panicked
+
+	answered bool // an acquire has returned
 }
 
 // work acquires and uses the lock until ctx ends.
@@ -96,10 +98,16 @@ func (c *client) died(err error) {
 	v := &history.Value{}
 	key, token := c.w.lease(c.name)
 	v.Token = token
+	if l, ok := c.lock.(interface{ LastRequest() string }); ok && l.LastRequest() != "" {
+		err = fmt.Errorf("%w after it was sent %s", err, l.LastRequest())
+	}
 	if l, ok := c.lock.(interface{ LastWords() string }); ok && l.LastWords() != "" {
 		err = fmt.Errorf("%w, and had said: %s", err, l.LastWords())
 	}
 	c.record(history.Info, history.FCrash, key, v, err)
+	if !c.answered && errors.Is(err, errDied) && c.env.Refuse != nil {
+		c.env.Refuse(fmt.Sprintf("the client %s has never answered an acquire: %v", c.name, err))
+	}
 }
 
 var errDied = errors.New("its process ended by itself")
@@ -192,6 +200,7 @@ func (c *client) acquire(ctx context.Context, key string, share Share, timeout t
 	if !alive || errors.Is(err, ErrGone) {
 		return nil, false // the call did not return in time, so it promises nothing
 	}
+	c.answered = true
 	if err != nil {
 		c.record(history.Fail, history.FAcquire, key, nil, err)
 		return nil, true

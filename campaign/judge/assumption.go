@@ -30,6 +30,9 @@ var Assumptions = []Assumption{
 		Help: "Use appendfsync=always, or keep a master down for longer than the TTL before it comes back.",
 		broken: func(f *history.Fault, persistence string) bool {
 			k := fault.Of(f.Name)
+			if persistence == history.OwnPersistence { // a service promises to keep what it has acknowledged
+				return false
+			}
 			switch k.Process {
 			case fault.Ends, fault.LosesPower:
 				return persistence != "always" && (persistence != "everysec" || k.Process == fault.LosesPower)

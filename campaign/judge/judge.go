@@ -68,6 +68,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	r.Notes = append(r.Notes, foreignDeaths(h.Ops)...)
 	r.Notes = append(r.Notes, foreignChanges(h.Ops)...)
 	r.Notes = append(r.Notes, refusals(h.Ops)...)
+	r.Notes = append(r.Notes, mostRefused(h)...)
 	r.Hints, r.Waiting = hints(h.Ops), waitingOf(p)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil

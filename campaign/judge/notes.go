@@ -118,6 +118,31 @@ func refusals(ops []history.Op) []string {
 	return notes
 }
 
+// mostRefused returns a note on why most acquires were refused, in the words of a client that is a program.
+func mostRefused(h *history.History) []string {
+	if len(h.Header.Client) == 0 {
+		return nil
+	}
+	granted, refused, times, most := 0, 0, map[string]int{}, ""
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		switch {
+		case op.F != history.FAcquire:
+		case op.Type == history.OK:
+			granted++
+		case op.Type == history.Fail && op.Error != "":
+			refused++
+			if times[op.Error]++; times[op.Error] > times[most] {
+				most = op.Error
+			}
+		}
+	}
+	if refused <= granted {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d acquires were refused and %d granted; most often, %d times, the client said: %s", refused, granted, times[most], most)}
+}
+
 // failures returns a note on each kind of call of the lock that did not return or panicked.
 func failures(ops []history.Op) []string {
 	type kind struct{ f, command, error string }

@@ -33,3 +33,26 @@ func TestNotesNameWhatWasRefusedAndWhatSomebodyElseDid(t *testing.T) {
 		t.Errorf("somebody else: %q", got)
 	}
 }
+
+// TestNotesSayWhyMostAcquiresWereRefused: in the words of a client that is a program, if it was refused more often than not.
+func TestNotesSayWhyMostAcquiresWereRefused(t *testing.T) {
+	h := &history.History{Header: history.Header{Client: []string{"lock"}}}
+	add := func(typ history.Type, says string) {
+		h.Ops = append(h.Ops, history.Op{Process: "c1", Type: typ, F: history.FAcquire, Key: "k0", Error: says})
+	}
+	add(history.OK, "")
+	add(history.Fail, "within_ms is no integer")
+	if got := mostRefused(h); got != nil {
+		t.Errorf("as many as were granted: %q", got)
+	}
+	add(history.Fail, "timeout")
+	add(history.Fail, "within_ms is no integer")
+	want := []string{"3 acquires were refused and 1 granted; most often, 2 times, the client said: within_ms is no integer"}
+	if got := mostRefused(h); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	h.Header.Client = nil
+	if got := mostRefused(h); got != nil {
+		t.Errorf("a lock of Lockpick's own: %q", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/cluster/service/spec"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -30,6 +31,7 @@ type Scenario struct {
 	Replicas    int                 `yaml:"replicas,omitempty"`
 	Wait        int                 `yaml:"wait,omitempty"`
 	Admin       bool                `yaml:"admin,omitempty"`
+	Service     *spec.Service       `yaml:"service,omitempty"`
 	Clients     int                 `yaml:"clients"`
 	ClientsAs   string              `yaml:"clients_as"`
 	Keys        int                 `yaml:"keys"`
@@ -129,6 +131,8 @@ func init() {
 		&Field{Name: "wait", check: checkWait, Help: "replicas that must have a key before their master's vote counts (WAIT)"},
 		&Field{Name: "admin", Help: "let clients send commands that no lock sends, such as FLUSHALL, CONFIG or SHUTDOWN",
 			More: "Without it masters refuse them (`NOPERM`), so that another program on this machine that finds a link does not convict the lock. Redis before 7.0 needs it: it cannot refuse `CLIENT KILL` alone."},
+		&Field{Name: "service", check: checkService, Drivers: []string{Process}, NoFlag: "it has fields of its own",
+			Help: "the servers of any other store as masters: program, ports, files and probes", More: "See [services.md](services.md)."},
 	), section("Clients",
 		&Field{Name: "clients", Everyday: true, Default: 5, within: limits{1, 100}, Help: "number of clients"},
 		&Field{Name: "clients_as", Default: Goroutines, Values: texts([]string{Goroutines, Processes}), check: checkClientsAs, RunOnly: true,

@@ -81,6 +81,21 @@ func (r *Run) findReach(client string) Reach {
 	for _, m := range used {
 		all = append(all, r.trouble(client, m))
 	}
-	weak := times(all, spare+1)
+	weak := r.unsettled(times(all, spare+1), all)
 	return Reach{weak: weak, Minority: Without(times(all, 1), weak)}
+}
+
+// unsettled returns the times in which a service may not serve a client: those in which no majority is connected, and
+// those after a fault of a server began or ended, in which the servers elect a leader. all are the faults, by server.
+// Masters that do not know each other have nothing to settle.
+func (r *Run) unsettled(weak []history.Span, all [][]history.Span) []history.Span {
+	settle := r.History.Header.Settle
+	if settle == 0 {
+		return weak
+	}
+	out := slices.Clone(weak)
+	for _, s := range slices.Concat(append(slices.Clone(all), weak)...) {
+		out = append(out, history.Span{From: s.From, To: s.From + settle}, history.Span{From: s.To, To: s.To + settle})
+	}
+	return Union(out, 0)
 }

@@ -164,6 +164,9 @@ func (n *Narrative) votedBy(voters []string, recorded bool, index int) string {
 	if r.Imported() {
 		return "according to " + r.History.Op(index).Value.Evidence
 	}
+	if store := r.History.Header.Service; store != "" {
+		return "by " + store
+	}
 	if r.Unfiltered != nil {
 		return "by keys of which the votes say nothing"
 	}

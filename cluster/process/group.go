@@ -143,7 +143,7 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 // startAll starts all masters and their replicas, with the shim or without.
 func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, logs, shim string) error {
 	each := 1 + cfg.Replicas
-	ports, err := freePorts(cfg.Masters * each)
+	ports, err := FreePorts(cfg.Masters * each)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, erro
 		if err := server.engine.Remove(); err != nil {
 			return server, err
 		}
-		ports, err := freePorts(1)
+		ports, err := FreePorts(1)
 		if err != nil {
 			return server, err
 		}

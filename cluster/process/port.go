@@ -14,9 +14,9 @@ import (
 // not start again.
 const firstPort, lastPort = 16000, 32000
 
-// freePorts finds n different ports of 127.0.0.1 on which no program listens. They are not
+// FreePorts finds n different ports of 127.0.0.1 on which no program listens. They are not
 // reserved, so callers must handle a port that is taken.
-func freePorts(n int) ([]int, error) {
+func FreePorts(n int) ([]int, error) {
 	first, last := firstPort, lastPort
 	if lo, hi, ok := outgoingPorts(); ok && lo < last && hi > first {
 		switch { // the range was widened: use the larger part outside it

@@ -77,6 +77,7 @@ type process struct {
 	spawner *spawner
 	path    string
 	args    []string
+	env     []string // beside that of the harness
 	pid     int
 	exited  chan struct{}
 }
@@ -89,8 +90,9 @@ func (p *process) Launch(context.Context) (<-chan struct{}, error) {
 	defer log.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Dir = p.data()
+	cmd.Env = append(os.Environ(), p.env...)
 	if p.Shim != "" {
-		cmd.Env = append(os.Environ(), Environment(p.Shim, p.shimDir(), p.data(), os.Getenv("LD_PRELOAD"))...)
+		cmd.Env = append(cmd.Env, Environment(p.Shim, p.shimDir(), p.data(), os.Getenv("LD_PRELOAD"))...)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = serverAttr()

@@ -40,7 +40,7 @@ func TestIdentityTellsProcessesApart(t *testing.T) {
 }
 
 func TestPortsLieOutsideTheRangeOfOutgoingConnections(t *testing.T) {
-	ports, err := freePorts(20)
+	ports, err := FreePorts(20)
 	if err != nil {
 		t.Fatal(err)
 	}

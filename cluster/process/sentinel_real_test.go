@@ -39,7 +39,7 @@ func startSentinels(t *testing.T) *sentinels {
 	if err != nil {
 		t.Skip("there is no redis-sentinel (Debian's package redis-sentinel)")
 	}
-	ports, err := freePorts(6)
+	ports, err := FreePorts(6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,11 @@ const (
 	Machines Target = "machines" // the machines below the masters: clocks, disks, memory
 	Links    Target = "links"    // the links between clients and masters
 	Clients  Target = "clients"
+	Peers    Target = "peers" // the links between the servers of a service
 )
+
+// Service is the driver of the servers of a service, by name.
+const Service = "service"
 
 // The features that a driver may need for a fault; see Kind.Needs.
 const (
@@ -110,6 +114,8 @@ type Kind struct {
 	Link    Link
 	Client  Client
 
+	Isolates bool // of a cut link: it cuts a client from all masters, for longer than its lease
+
 	healed string                             // a predicate for its masters when it ended; see Healed
 	did    func(s *Scene) (text, mark string) // see Scene.Did
 }
@@ -163,6 +169,20 @@ func Taking(field string) []string {
 
 // known reports whether the kind is in the registry.
 func (k Kind) known() bool { return k.Hits != "" }
+
+// On reports whether a driver supports the kind, if it has the feature that the kind needs.
+func (k Kind) On(driver string) bool { return slices.Contains(k.Drivers, driver) }
+
+// NamesOn lists the names of the kinds that a driver supports.
+func NamesOn(driver string) []string {
+	var names []string
+	for _, k := range Kinds {
+		if k.On(driver) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
 
 // Accepts reports whether a step of the kind takes a field.
 func (k Kind) Accepts(field string) bool { return slices.Contains(k.Takes, field) }

@@ -19,15 +19,17 @@ func TestFactsNameTheKinds(t *testing.T) {
 		{"may lose keys", Kind.Forgets, "kill shutdown powercut failover clock memory"},
 		{"lasts", Kind.Lasts, "slow-fsync lying-fsync"},
 		{"has to strike at once", Kind.AtOnce, "failover"},
-		{"only clients feel it", Kind.OnlyClientsShow, "pause partition slow reset"},
-		{"withholds votes", Kind.WithholdsVotes, "pause kill shutdown powercut failover partition slow reset"},
-		{"silences masters", Kind.Silences, "pause kill shutdown powercut failover slow-fsync full-disk partition slow reset"},
+		{"only clients feel it", Kind.OnlyClientsShow, "pause partition slow reset peers client-partition"},
+		{"withholds votes", Kind.WithholdsVotes, "pause kill shutdown powercut failover partition slow reset peers client-partition"},
+		{"silences masters", Kind.Silences, "pause kill shutdown powercut failover slow-fsync full-disk partition slow reset peers client-partition"},
 		{"delays commands", Kind.Delays, "pause slow-fsync full-disk slow"},
-		{"disrupts", Kind.Disrupts, "pause kill shutdown powercut failover slow-fsync full-disk memory partition slow reset"},
+		{"disrupts", Kind.Disrupts, "pause kill shutdown powercut failover slow-fsync full-disk memory partition slow reset peers client-partition"},
 		{"hits masters", Kind.HitsMaster, "pause kill shutdown powercut failover clock slow-fsync lying-fsync full-disk memory"},
 		{"is shown as paused", coloured(ColourPaused), "pause client-pause"},
 		{"is shown as down", coloured(ColourDown), "kill shutdown powercut failover client-kill"},
-		{"is shown as cut", coloured(ColourCut), "partition"},
+		{"is shown as cut", coloured(ColourCut), "partition peers client-partition"},
+		{"isolates a client", func(k Kind) bool { return k.Isolates }, "client-partition"},
+		{"is for services", func(k Kind) bool { return k.On(Service) }, "pause kill shutdown partition slow reset peers client-partition client-pause client-kill client-clock"},
 	} {
 		var got []string
 		for _, k := range Kinds {
@@ -61,7 +63,7 @@ func TestKindsHaveAllFacts(t *testing.T) {
 		if k.Summary == "" || strings.Contains(k.Summary, "\n") || k.Assumes == "" || len(k.Drivers) == 0 || k.did == nil {
 			t.Errorf("%s says too little: %+v", k.Name, k)
 		}
-		if !slices.Contains([]Target{Masters, Machines, Links, Clients}, k.Hits) || k.EndsMaster() && k.Hits != Masters {
+		if !slices.Contains([]Target{Masters, Machines, Links, Clients, Peers}, k.Hits) || k.EndsMaster() && k.Hits != Masters {
 			t.Errorf("%s hits %q", k.Name, k.Hits)
 		}
 		facts := 0

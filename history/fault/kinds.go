@@ -1,7 +1,10 @@
 package fault
 
-// all lists all drivers: each supports a fault if it has the feature that the fault needs.
-var all = []string{"docker", "process", "sim"}
+// These lists name the drivers that support a kind, if they have the feature that it needs.
+var (
+	onRedis = []string{"docker", "process", "sim"}
+	all     = append(onRedis, Service)
+)
 
 // Kinds is the registry, in the order in which help texts list the kinds.
 var Kinds = []Kind{
@@ -24,7 +27,7 @@ var Kinds = []Kind{
 		did:     ends("shut down", "down"),
 	},
 	{
-		Name: "powercut", Hits: Masters, Needs: Shim, Drivers: all, Process: LosesPower, Takes: []string{Strict, Torn},
+		Name: "powercut", Hits: Masters, Needs: Shim, Drivers: onRedis, Process: LosesPower, Takes: []string{Strict, Torn},
 		Summary: "SIGKILL, what was not fsynced is lost, then a restart",
 		Assumes: "a journal commits names with any fsync; with strict, only the fsync of their directory does",
 		did: func(s *Scene) (string, string) {
@@ -32,13 +35,13 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "failover", Hits: Masters, Needs: Replicas, Drivers: all, Process: IsReplaced, Takes: []string{Outage, SplitBrain},
+		Name: "failover", Hits: Masters, Needs: Replicas, Drivers: onRedis, Process: IsReplaced, Takes: []string{Outage, SplitBrain},
 		Summary: "a master dies before it has replicated its last write, a replica takes its place",
 		Assumes: "replication is asynchronous and lags by milliseconds; an outage lasts as Redis Sentinel's does",
 		did:     masters("killed and replaced by a replica", "killed"),
 	},
 	{
-		Name: "clock", Hits: Machines, Needs: Shim, Drivers: all, Clock: MasterClock, Takes: []string{ClockField},
+		Name: "clock", Hits: Machines, Needs: Shim, Drivers: onRedis, Clock: MasterClock, Takes: []string{ClockField},
 		Summary: "a master's clock jumps, drifts or strobes",
 		Assumes: "Redis counts TTLs by the wall clock, which an administrator or NTP may set",
 		healed:  "had the right time again",
@@ -47,25 +50,25 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "slow-fsync", Hits: Machines, Needs: Shim, Drivers: all, Disk: SlowDisk, Takes: []string{Delay},
+		Name: "slow-fsync", Hits: Machines, Needs: Shim, Drivers: onRedis, Disk: SlowDisk, Takes: []string{Delay},
 		Summary: "each fsync takes longer",
 		Assumes: "the disk keeps what it has confirmed",
 		did:     disks("became slow", "slow"),
 	},
 	{
-		Name: "lying-fsync", Hits: Machines, Needs: Shim, Drivers: all, Disk: LyingDisk,
+		Name: "lying-fsync", Hits: Machines, Needs: Shim, Drivers: onRedis, Disk: LyingDisk,
 		Summary: "fsync says yes and does nothing",
 		Assumes: "it shows only when the power fails",
 		did:     disks("began to confirm writes that it did not keep", "lying"),
 	},
 	{
-		Name: "full-disk", Hits: Machines, Needs: Shim, Drivers: all, Disk: FullDisk,
+		Name: "full-disk", Hits: Machines, Needs: Shim, Drivers: onRedis, Disk: FullDisk,
 		Summary: "writes fail: no space is left",
 		Assumes: "what was written before stays; Redis refuses writes, or ends, as it is configured",
 		did:     disks("was full", "full"),
 	},
 	{
-		Name: "memory", Hits: Machines, Needs: Memory, Drivers: all, Evicts: true,
+		Name: "memory", Hits: Machines, Needs: Memory, Drivers: onRedis, Evicts: true,
 		Summary: "the memory is filled, and the master evicts or refuses",
 		Assumes: "the memory limit and the eviction policy of the scenario",
 		did: func(s *Scene) (string, string) {
@@ -99,6 +102,21 @@ var Kinds = []Kind{
 		did: func(s *Scene) (string, string) {
 			return "the connections of " + s.everyone() + " to " + s.masters() + " were broken, and new ones refused", "reset"
 		},
+	},
+	{
+		Name: "peers", Hits: Peers, Drivers: []string{Service}, Link: CutLink, Takes: []string{Mode},
+		Summary: "cuts servers of a service from all others: one, the leader, or as many as the others can do without",
+		Assumes: "clients still reach all servers; what is held arrives after it heals",
+		healed:  "could reach the others again",
+		did: func(s *Scene) (string, string) {
+			return s.masters() + " " + was(s.Masters) + " cut off from the other servers", "cut"
+		},
+	},
+	{
+		Name: "client-partition", Hits: Links, Drivers: all, Link: CutLink, Isolates: true, Takes: []string{Mode, Direction},
+		Summary: "cuts one client from all masters for longer than its lease, at once after a grant",
+		Assumes: "what is held arrives after it heals; what is dropped breaks its connection",
+		healed:  "could be reached again", did: cut,
 	},
 	{
 		Name: "client-pause", Hits: Clients, Drivers: all, Client: ClientStops, Takes: []string{Point},

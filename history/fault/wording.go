@@ -20,6 +20,8 @@ func Persistence(how string) string {
 	switch how {
 	case "":
 		return "with a persistence that was not recorded"
+	case "own":
+		return "with its own files"
 	case "none":
 		return "without persistence"
 	default:

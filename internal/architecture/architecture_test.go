@@ -28,6 +28,9 @@ var allowed = map[string][]string{
 	// The drivers. Docker's servers and those that are processes are driven alike.
 	"cluster/process": {"cluster", "cluster/resp", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
+	// Servers of any other store, as a scenario describes them.
+	"cluster/service":      {"cluster", "cluster/process", "cluster/service/spec"},
+	"cluster/service/spec": {},
 	// What a real master does to its keys, for both.
 	"cluster/shadow": {"cluster", "cluster/keyspace", "cluster/resp"},
 	// The votes that follow from what masters did to their keys.
@@ -45,9 +48,9 @@ var allowed = map[string][]string{
 	"checker/facts":     {"history", "history/fault"},
 	"checker/narrative": {"history", "history/fault", "checker/facts"},
 	// What a run is, and what its history proves; neither runs anything.
-	"campaign/scenario": {"history", "history/fault", "cluster", "nemesis", "workload", "checker"},
+	"campaign/scenario": {"history", "history/fault", "cluster", "cluster/service/spec", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "checker/narrative", "watch"},
-	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/service/spec", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},

@@ -3,6 +3,7 @@ package campaigntest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -43,8 +44,8 @@ func AnyScenario(t *rapid.T) scenario.Scenario {
 	s.Interval, s.RestartDelay = duration("interval", 0), duration("restart delay", 0)
 	s.Hold = fmt.Sprintf("%v..1h", duration("hold", 0))
 	s.Extend = rapid.Float64Range(0, 1).Draw(t, "extend")
-	s.Faults = nilIfEmpty(some("faults", fault.Names()))
-	s.Targets, s.Properties = nilIfEmpty(some("targets", nemesis.Targets)), nilIfEmpty(some("properties", checker.Levels()))
+	s.Faults = nilIfEmpty(some("faults", fault.NamesOn("sim")))
+	s.Targets, s.Properties = nilIfEmpty(some("targets", withoutLeader)), nilIfEmpty(some("properties", checker.Levels()))
 	s.Scheduler, s.Stall = rapid.SampledFrom(append(scenario.Schedulers, "")).Draw(t, "scheduler"), duration("stall", 0)
 	s.Seed = rapid.Uint64().Draw(t, "seed")
 	for range rapid.IntRange(0, 3).Draw(t, "steps") {
@@ -63,3 +64,6 @@ func nilIfEmpty(s []string) []string {
 	}
 	return s
 }
+
+// withoutLeader are the targets of masters that know nothing of each other.
+var withoutLeader = slices.DeleteFunc(slices.Clone(nemesis.Targets), func(word string) bool { return word == nemesis.Leader })

@@ -10,6 +10,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/docker"
 	"lockpick/cluster/process"
+	"lockpick/cluster/service"
 	"lockpick/workload"
 	"lockpick/workload/remote"
 )
@@ -34,6 +35,7 @@ func init() {
 	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {
 		return remote.Start(command, site)
 	}
+	campaign.StartService = service.Start
 	campaign.ProgramClocks = func(ctx context.Context) (workload.ProgramClocks, error) {
 		c, err := process.NewProgramClocks(ctx)
 		if err != nil {

@@ -223,6 +223,9 @@ func TestStderrIsKept(t *testing.T) {
 	if c.LastWords() != "one\ntwo" {
 		t.Errorf("last words %q", c.LastWords())
 	}
+	if last := c.LastRequest(); !strings.HasPrefix(last, `{"op":"exit"`) {
+		t.Errorf("the last request is %q", last)
+	}
 }
 
 // TestALineOfAnyLength: one that is too long ends the process, and is said.

@@ -40,6 +40,7 @@ type Client struct {
 	attempts workload.Attempts  // as the links saw them
 	unnamed  int                // number of leases with an unknown token
 	gone     bool
+	request  []byte // the last line that it was sent
 	stopped  bool   // a signal has stopped it
 	why      string // the reason why the harness ended it; empty: it did not
 
@@ -390,6 +391,9 @@ func (c *Client) send(r Request) error {
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	c.request = b
+	c.mu.Unlock()
 	if c.process.send(append(b, '\n')) != nil {
 		return workload.ErrGone
 	}
@@ -456,6 +460,16 @@ func (c *Client) Gone() bool {
 }
 
 func (c *Client) signal(s syscall.Signal) { c.process.signal(s) }
+
+// LastRequest returns the last line that the process was sent; empty: none after init.
+func (c *Client) LastRequest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ready {
+		return ""
+	}
+	return string(clip(c.request))
+}
 
 // LastWords returns the reason for the end of the process: the reason that the harness knows, or
 // the last lines of its stderr; empty: unknown.

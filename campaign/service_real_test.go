@@ -1,0 +1,113 @@
+//go:build real
+
+package campaign
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// services is the folder with the scenarios of stores and their clients.
+const services = "../examples/services"
+
+// serviceScenario loads the scenario of a store with a client in one of its modes, and skips the test where the machine
+// lacks something.
+func serviceScenario(t *testing.T, store, mode string) scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Load(filepath.Join(services, store+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(s.Service.Command[0]); err != nil {
+		t.Skip(".ci/setup test installs what is missing: ", err)
+	}
+	switch store {
+	case "etcd":
+		path := filepath.Join(t.TempDir(), "lockpick-etcd")
+		if out, err := exec.Command("go", "build", "-C", filepath.Join(services, "etcd"), "-o", path, ".").CombinedOutput(); err != nil {
+			t.Skipf("the client in Go needs the modules of etcd: %v: %s", err, out)
+		}
+		s.Client = []string{path, mode}
+	case "zookeeper":
+		if _, err := os.Stat("/usr/share/java/zookeeper.jar"); err != nil {
+			t.Skip("needs libzookeeper-java: ", err)
+		}
+		if out, err := exec.Command(s.Client[0], "-c", "import kazoo").CombinedOutput(); err != nil {
+			t.Skipf("needs python3-kazoo: %v: %s", err, out)
+		}
+		s.Client = []string{s.Client[0], filepath.Join(services, "kazoo_lock.py"), mode}
+	}
+	return s
+}
+
+// TestAStoreKeepsItsLocksWhenServersFail: clients that count the time of their leases keep mutual exclusion on etcd and on
+// ZooKeeper while servers are killed, stopped and cut from each other.
+func TestAStoreKeepsItsLocksWhenServersFail(t *testing.T) {
+	for _, store := range []string{"etcd", "zookeeper"} {
+		t.Run(store, func(t *testing.T) {
+			s := serviceScenario(t, store, "timed")
+			s.Faults, s.TimeLimit = []string{"kill", "pause", "peers"}, 40*time.Second
+			h, r := mustRun(t, s)
+			if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
+				t.Errorf("mutual exclusion: %+v", v)
+			}
+			for _, v := range r.Verdicts {
+				late := store == "zookeeper" && v.Name == checker.Returns.Name // kazoo's acquire(timeout=T) may take much longer than T
+				if v.Verdict == checker.Violated && !late {
+					t.Errorf("%s %s: %s", v.Level, v.Name, v.Violations[0].Summary)
+				}
+			}
+			if h.Header.Driver != "service" || h.Header.Service != s.Service.Name || h.Header.Versions[s.Service.Name] == "" || h.Header.Versions["redis"] != "" {
+				t.Errorf("header %+v", h.Header)
+			}
+			for _, name := range []string{"quorum", "key-lifetime"} {
+				if why := r.Untested[name]; !strings.Contains(why, "not Redis") {
+					t.Errorf("%s: %q", name, why)
+				}
+			}
+			for _, name := range s.Faults {
+				if !slices.ContainsFunc(history.Faults(h.Ops), func(f *history.Fault) bool { return f.Name == name && f.TookEffect }) {
+					t.Errorf("no %s took effect", name)
+				}
+			}
+		})
+	}
+}
+
+// TestAClientThatWaitsToBeToldIsConvicted: a client that is cut off from all servers learns too late, or never, that its
+// lease is over, unless it counts the time. kazoo's SUSPENDED comes of a count of kazoo's own.
+func TestAClientThatWaitsToBeToldIsConvicted(t *testing.T) {
+	for _, c := range []struct {
+		store, mode string
+		want        checker.Verdict
+	}{
+		{"etcd", "done", checker.Violated},
+		{"etcd", "timed", checker.Holds},
+		{"zookeeper", "lost", checker.Violated},
+		{"zookeeper", "suspended", checker.Holds},
+		{"zookeeper", "timed", checker.Holds},
+	} {
+		t.Run(c.store+" "+c.mode, func(t *testing.T) {
+			s := serviceScenario(t, c.store, c.mode)
+			s.Faults, s.Properties, s.StopOnViolation, s.TimeLimit = []string{"client-partition"}, []string{"L2"}, true, 40*time.Second
+			h, r := mustRun(t, s)
+			v := verdictAt(r, "L2")
+			if v == nil || v.Verdict != c.want {
+				t.Fatalf("mutual exclusion: %+v, want %s", v, c.want)
+			}
+			if c.want == checker.Violated && len(judge.Inherent(h, v)) > 0 {
+				t.Errorf("the lock is not to blame: %+v", judge.Inherent(h, v))
+			}
+		})
+	}
+}

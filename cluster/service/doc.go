@@ -1,0 +1,14 @@
+// Package service runs the servers of any program as masters: the nodes of a store that is not Redis. What it needs to
+// know of the program is a description (package spec).
+//
+//	client c1 ──link──► m1 ◄──link──► m2     each arrow is a TCPLink of this process
+//
+// A node is a process that ends with the harness, as a redis-server does (package process). Its ports are known to the
+// harness alone: clients and other nodes are told addresses of links. A link between two nodes belongs to one
+// direction, so that faults can cut any node from any other. Where all nodes are told the same address (Link), the
+// process that dials is found by its socket. A link listens only while its node's process lives, because a node that
+// is down refuses connections.
+//
+// A connection that goes past the links would be out of reach for faults. A look at the machine's connections finds
+// one (Bypass), and the run ends.
+package service

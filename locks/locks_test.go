@@ -214,7 +214,7 @@ func passing(t *testing.T, at []*redis.Options, opt Options, c *redis.Client) *R
 func TestBoundOfKeys(t *testing.T) {
 	o, c := server(t, "--enable-debug-command", "local")
 	send(t, c, "DEBUG POPULATE 3000 lock: 40")
-	for most, complete := range map[int]bool{10: false, 1500: false, 3000: true, 100_000: true} {
+	for most, complete := range map[int]bool{10: false, 1500: false, 2999: false, 3000: true, 100_000: true} {
 		r := List(t.Context(), []*redis.Options{o}, Options{MaxKeys: most})
 		if r.Complete != complete || r.Servers[0].Keys != min(most, 3000) || len(r.Locks) != min(most, 3000) {
 			t.Errorf("at most %d keys: %d locks, %+v", most, len(r.Locks), r.Servers[0])

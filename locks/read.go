@@ -70,6 +70,7 @@ func (c *contents) about(ctx context.Context) {
 
 func (c *contents) scan(ctx context.Context, opt Options) error {
 	seen := map[string]bool{} // SCAN may return a key twice
+	more := false             // there is a key beyond the bound
 	for cursor := uint64(0); ; {
 		keys, next, err := c.client.Scan(ctx, cursor, opt.Match, batch).Result()
 		if err != nil {
@@ -77,7 +78,11 @@ func (c *contents) scan(ctx context.Context, opt Options) error {
 		}
 		var fresh []string
 		for _, k := range keys {
-			if !seen[k] && len(seen) < opt.MaxKeys {
+			switch {
+			case seen[k]:
+			case len(seen) == opt.MaxKeys:
+				more = true
+			default:
 				seen[k] = true
 				fresh = append(fresh, k)
 			}
@@ -92,11 +97,8 @@ func (c *contents) scan(ctx context.Context, opt Options) error {
 			}
 		}
 		c.Keys = len(seen)
-		if cursor = next; cursor == 0 {
-			c.Complete = true
-			return nil
-		}
-		if len(seen) >= opt.MaxKeys {
+		if cursor = next; cursor == 0 || more {
+			c.Complete = !more
 			return nil
 		}
 	}

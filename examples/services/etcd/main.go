@@ -114,7 +114,11 @@ func (c *client) open(q request) (message, error) {
 func (c *client) acquire(key string, within time.Duration) (message, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	session, err := concurrency.NewSession(c.etcd, concurrency.WithTTL(c.ttl), concurrency.WithContext(context.Background()))
+	grant, err := c.etcd.Grant(ctx, int64(c.ttl)) // NewSession would wait for a server without a limit
+	if err != nil {
+		return nil, err
+	}
+	session, err := concurrency.NewSession(c.etcd, concurrency.WithTTL(c.ttl), concurrency.WithLease(grant.ID))
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,7 @@ var convictions = []conviction{
 	{"semaphore-declared-anew", "dead-holders", checker.MutualExclusion},
 	{"reentrant-inner-frees", "nested", checker.MutualExclusion},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
+	{"fair-barging", "quiet", checker.Fairness},
 }
 
 // TestEveryPlantedBugHasAConviction: no lock that is wrong on purpose is left out of the table.

@@ -28,6 +28,9 @@ func TestDocumentedHistoriesViolate(t *testing.T) {
 		documented[name] = true
 		t.Run(name+options, func(t *testing.T) {
 			header := history.Header{Masters: 5, Quorum: 3, TTL: 2 * time.Second, Driver: "sim", Fencing: strings.Contains(options, "fencing")}
+			if strings.Contains(options, "fair") {
+				header.Fair, header.Masters, header.Quorum = true, 1, 1
+			}
 			if _, value, ok := strings.Cut(options, "resource="); ok {
 				header.Resource = value
 			}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
 //	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s
+//	fair quorum=1                                                       a lock with a queue on one master
 //	only=(L2,notified)                                                  print only these levels and properties
 //	porcupine=(timeout|agrees|disagrees)                            replace porcupine's answer
 func TestGolden(t *testing.T) {
@@ -114,6 +116,10 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			header.Kind = history.LockKind(arg.Vals[0])
 		case "permits":
 			arg.Scan(t, 0, &header.Permits)
+		case "fair":
+			header.Fair = true
+		case "quorum":
+			arg.Scan(t, 0, &header.Quorum)
 		case "fencing":
 			header.Fencing = true
 		case "only":
@@ -124,7 +130,7 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			d.Fatalf(t, "unknown argument %q", arg.Key)
 		}
 	}
-	header.Quorum = header.Masters/2 + 1
+	header.Quorum = cmp.Or(header.Quorum, header.Masters/2+1)
 	return header, only, porcupine
 }
 

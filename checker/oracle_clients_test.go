@@ -113,7 +113,7 @@ func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) b
 	own := stored && now.token == token
 	switch command {
 	case history.CommandSet:
-		if stored {
+		if !m.turn(c, k, stored) {
 			return false
 		}
 		s.keys[k.redis] = cell{token, c.name, m.now + m.head.TTL}
@@ -138,17 +138,15 @@ func (m *maker) try(c *actor) {
 	case c.undo != "": // release the keys that the last attempt may have set
 		m.ask(c, k, c.undo, history.CommandRelease)
 		c.undo = ""
-		if m.chance(25) {
+		if m.chance(map[bool]int{false: 25, true: 4}[m.head.Fair]) {
 			if m.head.DeadWaiter > 0 && m.chance(70) {
 				m.vote(c, m.masters[0], k, "t0", history.CommandLeave, m.now, m.ticks(1), true, !m.chance(10))
 			}
-			m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
-			c.asking = ""
+			m.giveUp(c, k)
 		}
 		return
 	case m.chance(2):
-		m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
-		c.asking = ""
+		m.giveUp(c, k)
 		return
 	case m.chance(m.wrong / 6):
 		c.lost = true

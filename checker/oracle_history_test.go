@@ -65,7 +65,8 @@ type guarded struct {
 	name, redis string
 	free        time.Duration // when the last lease that was granted correctly ends
 	holder      *held
-	given       []*held // all leases
+	given       []*held  // all leases
+	queue       []string // the clients that wait, if the lock serves them in order
 	value, last int64
 	mark        string
 	fence       [2]int64 // the highest fencing token of the plain and the fenced resource
@@ -94,6 +95,7 @@ type maker struct {
 	long    bool          // the history takes more steps than others
 	jumps   bool          // the history has long times without any operation
 	delays  []delayed     // commands in flight
+	ordered bool          // the lock serves waiters in order
 
 	clients []*actor
 	masters []*store
@@ -209,6 +211,9 @@ func (m *maker) drawHeader() {
 			m.faulty, m.wrong = pick(m, []int{0, m.faulty}), pick(m, []int{0, 0, m.wrong})
 			h.Clients, h.Keys = m.n(2, 3), 1
 		}
+	}
+	if m.single && h.Kind == "" && m.chance(80) {
+		m.drawQueue()
 	}
 	if m.faulty > 0 {
 		h.Faults = pick(m, [][]string{nil, {"none"}, {"kill"}, {"kill", "client-pause"}})

@@ -30,6 +30,9 @@ func writeHeader(h history.Header) string {
 	if h.DeadWaiter > 0 {
 		s += " dead=" + h.DeadWaiter.String()
 	}
+	if h.Fair {
+		s += fmt.Sprintf(" fair quorum=%d", h.Quorum)
+	}
 	if h.Fencing {
 		s += " fencing"
 	}

@@ -39,6 +39,7 @@ type Header struct {
 	Duplicates  bool              `json:"duplicates,omitempty"`  // the simulated network may deliver a request twice
 	HungHolder  time.Duration     `json:"hung_holder,omitempty"` // how long a lock that renews leases by itself may keep the lease of a hung holder, ns
 	DeadWaiter  time.Duration     `json:"dead_waiter,omitempty"` // how long a lock with a queue waits for each waiter that is gone, ns
+	Fair        bool              `json:"fair,omitempty"`        // the lock claims to serve waiters in the order of their calls
 	Faults      []string          `json:"faults"`                // the kinds of faults that the campaign was to inject
 	Properties  []string          `json:"properties,omitempty"`  // the properties that the scenario names: some are judged only if named
 	Nemesis     string            `json:"nemesis"`               // random, guided, schedule, none

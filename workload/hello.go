@@ -49,6 +49,7 @@ type Hello struct {
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
 
 	Kind history.LockKind `json:"kind,omitempty"` // which holds may overlap; empty: a mutex
+	Fair bool             `json:"fair,omitempty"` // the lock claims to serve waiters in the order of their calls
 
 	// Unbent is the reason why its clocks cannot be bent; nil: the client can (CanClock), or the
 	// harness can, or the run does not bend clocks.

@@ -47,7 +47,8 @@ type mutations struct {
 	shared *sharedScripts // nil: a mutex
 
 	// Waiting:
-	fair bool // in a queue
+	fair   bool // in a queue
+	barges bool // the first attempt ignores the queue
 
 	// Retries:
 	fixedDelay bool

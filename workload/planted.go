@@ -146,8 +146,13 @@ var planted = []Kind{
 		New:     textbookWith(mutations{reuses: true}),
 	},
 	{
-		Name: "fair-one-token", First: true, Twin: "fair", Claims: []int{27},
+		Name: "fair-one-token", First: true, Fair: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),
+	},
+	{
+		Name: "fair-barging", Bug: "b34", First: true, Fair: true, Twin: "fair",
+		Summary:    "the fair lock tries once without a look at the queue before it takes a place there",
+		DeadWaiter: patience, New: singleWith(mutations{fair: true, barges: true}),
 	},
 }

@@ -97,6 +97,7 @@ func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (L
 	}
 	begun, token := l.clock(), l.token()
 	waiter := token // its place in the queue, if the lock has one
+	tried := false
 	for {
 		start := l.clock() // step 1
 		if l.mutations.oneStart {
@@ -106,7 +107,12 @@ func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (L
 			token = l.token()
 		}
 		talk := l.masters.Begin(l.env.Hooks.Vote)
-		lease, err := l.attempt(ctx, talk, key, token, waiter, share, start)
+		place := waiter
+		if l.mutations.barges && !tried {
+			place = ""
+		}
+		tried = true
+		lease, err := l.attempt(ctx, talk, key, token, place, share, start)
 		if err == nil {
 			return lease.shown(), nil
 		}

@@ -142,7 +142,7 @@ func (l *textbook) setCommands(key, token, waiter string, share Share) []command
 	switch {
 	case l.mutations.shared != nil:
 		return l.ofShare(protocol.Set, l.mutations.shared.set, key, token, share)
-	case l.mutations.fair:
+	case l.mutations.fair && waiter != "":
 		return enqueue(key, token, waiter, l.env.TTL)
 	case l.mutations.set != nil:
 		return l.mutations.set(key, l.stored(token), l.env.TTL)

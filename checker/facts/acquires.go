@@ -133,8 +133,8 @@ func (r *Run) RefusedByAll(a Acquire) bool {
 	return voted && !a.Dropped
 }
 
-// askingGap is the longest pause between two acquires of a client that counts as waiting throughout.
-const askingGap = 250 * time.Millisecond
+// AskingGap is the longest pause between two acquires of a client that counts as waiting throughout.
+const AskingGap = 250 * time.Millisecond
 
 // Healing is the end of all faults. From then on a free lock must be granted within a
 // bound; before it, DF and AV promise nothing.

@@ -7,6 +7,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
+	"lockpick/workload"
 )
 
 // TestFairLockBearsPauses: a release of an attempt that the fair lock gave up on, carried out
@@ -38,5 +39,22 @@ func TestFairLockBearsPauses(t *testing.T) {
 	t.Logf("of %d schedules each, L2 was violated in %v", schedules, violated)
 	if violated["fair-one-token"] < schedules/4 {
 		t.Errorf("with one token L2 was violated in %d of %d schedules: the pauses show nothing", violated["fair-one-token"], schedules)
+	}
+}
+
+// TestFairnessIsJudgedOfLocksThatClaimIt: the header of a history carries the claim of a lock, or of a client.
+func TestFairnessIsJudgedOfLocksThatClaimIt(t *testing.T) {
+	s := scenario.Defaults()
+	for lock, want := range map[string]bool{"fair": true, "fair-barging": true, "single": false} {
+		s.Lock = lock
+		if got := headerFor(&s, scenario.Sim, nil, workload.Hello{}, "", time.Time{}).Fair; got != want {
+			t.Errorf("%s: fair is %v in the header, want %v", lock, got, want)
+		}
+	}
+	s.Client = []string{"./client"}
+	for _, claims := range []bool{false, true} {
+		if got := headerFor(&s, scenario.Process, nil, workload.Hello{Fair: claims}, "", time.Time{}).Fair; got != claims {
+			t.Errorf("a client says that its lock is fair: %v, and the header says %v", claims, got)
+		}
 	}
 }

@@ -91,8 +91,7 @@ func (e Env) Clients() []*redis.Client {
 }
 
 // Kind returns the lock that make makes in the form that cli.Main registers: with its name for --lock, and a
-// line about it. Tests need no Kind. Set the Kind's field Kind if the lock is an RWLock, a Semaphore or re-entrant, and Fair if it claims to
-// serve waiters in the order of their calls.
+// line about it. Tests need no Kind. Set the Kind's field Kind if the lock is an RWLock, a Semaphore or re-entrant.
 func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
 		Name: name, Summary: summary, Connects: true,

@@ -13,7 +13,7 @@ import (
 )
 
 var Fairness = Property{
-	Name: "fairness", Level: "AV", Says: "no client that certainly came later is granted the lock before one that waits", Title: "first come, first served", Votes: true,
+	Name: "fairness", Level: "AV", Says: "no client that certainly came later is granted the lock before one that waits", Title: "waiters served in order", Votes: true,
 	rules: &rules{
 		judge: (*run).fairness,
 		gaps: []gap{

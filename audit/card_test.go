@@ -39,7 +39,7 @@ func sampleCard() *Result {
 	}
 	broken := Finding{
 		Property: "L2 mutual-exclusion", Outcome: Broken, Schedules: 10, Proven: 10, Violated: 4, Case: "two <halves>", Number: 2, Seed: 1_000_001, At: 1500 * time.Millisecond,
-		Why:    "c2 was granted k0 at 1.500s while c1 could still rely on it until 2.485s",
+		Why:    "c2 was granted k0 at 1.500s while c1 could still rely on it",
 		Reason: []string{"At 1.000s c1 was granted k0, valid until 2.485s, by the votes of m1 and m2.", "At 1.500s c2 was granted k0 by the votes of m3 and m4. No master voted for both."},
 		Faults: []string{"partition"}, Run: "run-two-halves", Command: "lockpick run store/audit-mine/run-two-halves/scenario.yaml --property mutual-exclusion",
 	}

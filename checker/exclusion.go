@@ -75,10 +75,10 @@ func (r *run) explainHolds(n *narrative.Narrative, o overlap) {
 	if o.later.From > o.later.Lease.Acquired() {
 		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.Client, v.Key)
 	}
-	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, narrative.At(v.At), o.earlier.Client, narrative.At(o.earlier.To))
+	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it", got, narrative.At(v.At), o.earlier.Client)
 	r.explainOverlap(n, o)
 	if !r.Lock.Exclusive() {
-		v.Summary = fmt.Sprintf("%s at %s while %s, until %s", got, narrative.At(v.At), o.heldBy(), narrative.At(o.earlier.To))
+		v.Summary = fmt.Sprintf("%s at %s while %s", got, narrative.At(v.At), o.heldBy())
 		n.Violated(fmt.Sprintf("for %s, from %s to %s, %s at once", narrative.At(o.to()-o.from()), narrative.At(o.from()), narrative.At(o.to()), o.together()))
 		return
 	}

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
 //	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s
 //	fair quorum=1                                                       a lock with a queue on one master
+//	service=etcd                                                        the masters are servers of another store
 //	only=(L2,notified)                                                  print only these levels and properties
 //	porcupine=(timeout|agrees|disagrees)                            replace porcupine's answer
 func TestGolden(t *testing.T) {
@@ -112,6 +113,8 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			} else {
 				header.HungHolder = wait
 			}
+		case "service":
+			header.Service = arg.Vals[0]
 		case "kind":
 			header.Kind = history.LockKind(arg.Vals[0])
 		case "permits":

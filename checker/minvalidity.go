@@ -68,7 +68,7 @@ func (r *run) minValidity() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("grants with recorded votes", judged, moreWork),
-		violated: firstOf("grants", fmt.Sprintf("were valid while fewer than %d masters stored the token", q)),
+		violated: firstOf("grants", "were valid while "+fewer(q)+" stored the token"),
 		holds:    allOf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", "grant", "grants"),
 	}
 }
@@ -151,7 +151,7 @@ func refused(extends facts.Votes, from, to time.Duration) *history.Vote {
 func (r *run) explainShort(n *narrative.Narrative, s short, q int) {
 	v := n.Violation
 	l, g := s.lease, s.grant
-	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, narrative.At(g.Until), narrative.At(s.from), q)
+	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on %s stored its token", l.Process, v.Key, narrative.At(g.Until), narrative.At(s.from), fewer(q))
 	n.Lease(l, g.At)
 	var kept []string
 	narrative.EachLoss(r.Masters(), func(m string) narrative.Loss {
@@ -213,4 +213,12 @@ func (r *run) explainVanished(n *narrative.Narrative, m string, s short, when ti
 	if c := n.LostKey(m, l, *yes, next); c.Explain != nil {
 		c.Explain([]string{m})
 	}
+}
+
+// fewer words how many masters are too few.
+func fewer(quorum int) string {
+	if quorum == 1 {
+		return "no master"
+	}
+	return fmt.Sprintf("fewer than %d masters", quorum)
 }

@@ -44,9 +44,9 @@ func (r *run) quorumOfYes() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
-		violated: firstOf("leases", fmt.Sprintf("were granted without the yes of %d masters", q)),
+		violated: firstOf("leases", "were granted without the yes of "+narrative.Count(q, "master", "masters")),
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s on the yes of at least %d masters", narrative.Count(t.checked, "lease rested", "leases rested"), q)
+			return fmt.Sprintf("%s on the yes of at least %s", narrative.Count(t.checked, "lease rested", "leases rested"), narrative.Count(q, "master", "masters"))
 		},
 	}
 }

@@ -66,11 +66,11 @@ func (r *run) beliefsIn(all []facts.Hold) *judgement {
 // lease, or two leases were held at once.
 func (r *run) explainSections(n *narrative.Narrative, o overlap) {
 	v := n.Violation
-	v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
-		narrative.Again(o.later.Client, o.earlier.Client), v.Key, narrative.At(v.At), o.earlier.Client, narrative.At(o.earlier.To))
+	v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one",
+		narrative.Again(o.later.Client, o.earlier.Client), v.Key, narrative.At(v.At), o.earlier.Client)
 	together := fmt.Sprintf("%s were both in their critical sections", narrative.Both(o.earlier.Client, o.later.Client))
 	if !r.Lock.Exclusive() {
-		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s, until %s", o.later.Client, v.Key, narrative.At(v.At), o.insideWere(), narrative.At(o.earlier.To))
+		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s", o.later.Client, v.Key, narrative.At(v.At), o.insideWere())
 		together = o.together() + " in their critical sections at once"
 	}
 	a, b := o.earlier, o.later

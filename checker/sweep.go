@@ -293,6 +293,7 @@ func (r *run) explainOverlap(n *narrative.Narrative, o overlap) {
 		}
 	}
 	n.Withheld(a)
+	n.CutOff(a, o.to())
 	n.Lease(b, o.to())
 	n.LostQuorum(a, b, o.later.From)
 	n.KeyChanges(a, max(b.Acquired(), o.later.From))

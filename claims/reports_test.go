@@ -23,7 +23,7 @@ func sampleResult() *Result {
 		Property: "mutual-exclusion", Level: "L2", Expected: checker.Violated, Found: checker.Violated, Outcome: Expected,
 		Why: "1 of 12 holds began while another lease still held the lock: the first at 7.283s on k0", Schedules: 1, Proven: 1, Violated: 1,
 		Seed: 1_000_000, FoundAfter: 6 * time.Millisecond, At: &at, Faults: []string{"kill"}, Run: "run-35",
-		Summary: "c2 was granted k0 at 7.283s while c1 could still rely on it until 8.485s",
+		Summary: "c2 was granted k0 at 7.283s while c1 could still rely on it",
 		Reason:  []string{"At 6.500s c1 was granted k0, valid until 8.485s, by the votes of m1, m2 and m3.", "At 6.510s m3 was killed (kill #2) without persistence."},
 	}
 	holds := Finding{

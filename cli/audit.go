@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/audit/card"
+
 	"github.com/spf13/cobra"
 
 	"lockpick/audit"
@@ -198,7 +200,7 @@ func auditBaseline(path string) (*audit.Result, error) {
 // outcome.
 func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 	page := filepath.Join(r.Folder, "index.html")
-	writePage := func(w io.Writer, dir string) error { return audit.WritePage(w, dir, r.Result) }
+	writePage := func(w io.Writer, dir string) error { return card.WritePage(w, dir, r.Result) }
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
@@ -207,8 +209,8 @@ func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 		write func(w io.Writer, dir string) error
 	}{
 		{flags.html, writePage},
-		{flags.markdown, func(w io.Writer, _ string) error { return audit.Markdown(w, r.Result) }},
-		{flags.junit, func(w io.Writer, _ string) error { return audit.JUnit(w, r) }},
+		{flags.markdown, func(w io.Writer, _ string) error { return card.Markdown(w, r.Result) }},
+		{flags.junit, func(w io.Writer, _ string) error { return card.JUnit(w, r) }},
 	} {
 		if file.path == "" {
 			continue
@@ -241,11 +243,11 @@ func printAudit(out io.Writer, r *audit.Judged, page string, flags auditFlags) e
 			Page    string         `json:"page"`
 		}{r.Verdict(), r.Result, append([]audit.Change{}, r.Changes...), page})
 	}
-	if err := audit.Terminal(out, r.Result, terminalOptions()); err != nil {
+	if err := card.Terminal(out, r.Result, terminalOptions()); err != nil {
 		return err
 	}
 	if r.Before != nil {
-		if err := audit.WriteChanges(out, r.Changes, flags.baseline, terminalOptions()); err != nil {
+		if err := card.WriteChanges(out, r.Changes, flags.baseline, terminalOptions()); err != nil {
 			return err
 		}
 	}

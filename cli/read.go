@@ -20,6 +20,7 @@ import (
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/history/logs"
+	"lockpick/reports"
 	"lockpick/reports/term"
 	"lockpick/workload"
 )
@@ -174,7 +175,7 @@ func listCommand() *cobra.Command {
 				}
 			case "findings":
 				if as == "markdown" {
-					return clients.FindingsMarkdown(os.Stdout)
+					return reports.FindingsMarkdown(os.Stdout)
 				}
 				for _, f := range clients.Findings {
 					fmt.Fprintf(w, "%s %s\t%s\t%s\n", f.Library, f.Version, f.Level, f.Said)

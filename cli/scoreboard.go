@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/audit/card"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -120,7 +122,7 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 	}
 	flags.Card = func(r *audit.Result) error {
 		page := filepath.Join(r.Folder, "index.html")
-		return writeStored(page, func(w io.Writer, dir string) error { return audit.WritePage(w, dir, r) })
+		return writeStored(page, func(w io.Writer, dir string) error { return card.WritePage(w, dir, r) })
 	}
 	flags.Done = func(e audit.Entry, took time.Duration) error {
 		show.done()
@@ -139,12 +141,12 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 
 // reportScoreboard writes the requested outputs, prints the scoreboard to out, and returns the command's outcome.
 func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags) error {
-	page := filepath.Join(flags.store, audit.ScoreboardFile)
+	page := filepath.Join(flags.store, card.ScoreboardFile)
 	if len(b.Entries) > 0 {
 		if err := os.MkdirAll(flags.store, 0o755); err != nil {
 			return err
 		}
-		writePage := func(w io.Writer, dir string) error { return audit.ScoreboardPage(w, dir, b) }
+		writePage := func(w io.Writer, dir string) error { return card.ScoreboardPage(w, dir, b) }
 		if err := writeStored(page, writePage); err != nil {
 			return err
 		}
@@ -154,7 +156,7 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 			}
 		}
 		if flags.markdown != "" {
-			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return audit.ScoreboardMarkdown(w, b) }); err != nil {
+			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return card.ScoreboardMarkdown(w, b) }); err != nil {
 				return err
 			}
 		}
@@ -168,7 +170,7 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 			return err
 		}
 	case len(b.Entries) > 0:
-		if err := audit.ScoreboardTerminal(out, b, terminalOptions()); err != nil {
+		if err := card.ScoreboardTerminal(out, b, terminalOptions()); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "The page with all stories: %s\n", page)

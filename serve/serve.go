@@ -27,7 +27,8 @@ import (
 	"syscall"
 	"time"
 
-	"lockpick/audit"
+	"lockpick/audit/card"
+
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/reports/diff"
@@ -130,7 +131,7 @@ func (s *Server) list(w http.ResponseWriter) {
 		return
 	}
 	list := entryList{Dir: s.store.Dir, Entries: entries, Writable: s.writable}
-	if to := s.pageOf("", audit.ScoreboardFile); to != "" {
+	if to := s.pageOf("", card.ScoreboardFile); to != "" {
 		list.Links = append(list.Links, pageLink{Text: "Scoreboard", Href: to})
 	}
 	page(w, func(out io.Writer) error { return listPage.Write(out, &pageData{entryList: list}) })

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/audit"
+	"lockpick/audit/card"
+
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 )
@@ -163,7 +164,7 @@ func TestTheScoreboardIsLinked(t *testing.T) {
 	if strings.Contains(ask(s, "GET", "/", here).Body.String(), link) {
 		t.Error("there is a link to no scoreboard")
 	}
-	if err := os.WriteFile(filepath.Join(store.Dir, audit.ScoreboardFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(store.Dir, card.ScoreboardFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(ask(s, "GET", "/", here).Body.String(), link) {

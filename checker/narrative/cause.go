@@ -48,6 +48,9 @@ var Mechanisms = []Mechanism{
 	{"untold", "the lock did not tell its client that the lease was over", causes(CauseUntold), nil},
 	{"late-release", "a late release of an earlier attempt deleted the key", causes(CauseReleased, CauseUnanswered), anyFault},
 	{"expired", "the key expired before the lease ended", causes(CauseExpired, CauseMayExpired), anyFault},
+	{"isolated", "a client was cut off from all servers, and relied on its lease when it was over", func(e *Event) bool {
+		return e.Kind == EventFault && fault.Of(e.Name).Isolates
+	}, func(k fault.Kind) bool { return k.Isolates }},
 	{"unexplained", "no recorded event explains it", ofKind(EventUnexplained), anyFault},
 }
 

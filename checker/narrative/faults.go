@@ -146,6 +146,19 @@ func (n *Narrative) cutOff(l *history.Lease, from, to time.Duration) {
 	}
 }
 
+// CutOff adds the faults that cut a client of a service from all servers while it had a lease: what the servers did with the
+// lease meanwhile is not known, and the client may not have been told.
+func (n *Narrative) CutOff(l *history.Lease, until time.Duration) {
+	if n.r.History.Header.Service == "" {
+		return
+	}
+	for _, f := range n.r.FaultsWithin(l.Acquired(), until) {
+		if fault.Of(f.Name).Isolates && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began < until && f.To > l.Acquired() {
+			n.Fault(f, false, nil)
+		}
+	}
+}
+
 // clientClock adds the faults of a client's clock: with a slow clock, its lease lasts longer than
 // the masters keep the key. If the lease lasts no longer than that, the faults are details.
 func (n *Narrative) clientClock(l *history.Lease, until time.Duration) {

@@ -200,8 +200,14 @@ func TestConnectionsAreListedLikeReal(t *testing.T) {
 			}
 			for _, text := range got {
 				all = append(all, line)
+				if rest, verbatim := strings.CutPrefix(text, "txt:"); verbatim {
+					text = rest
+					all = append(all, "txt:")
+				}
 				for l := range strings.Lines(text) {
-					all = append(all, listedFields(l))
+					if fields := listedFields(l); fields != "" {
+						all = append(all, fields)
+					}
 				}
 			}
 		}

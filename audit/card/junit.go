@@ -1,10 +1,11 @@
-package audit
+package card
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"lockpick/audit"
 	"lockpick/checker"
 	"lockpick/reports/junit"
 	"lockpick/reports/term"
@@ -13,7 +14,7 @@ import (
 // JUnit writes an audit as JUnit XML: one test suite per group of situations, one test case
 // per level of each situation. What counts for the verdict is a failure if it is broken, and an error if it is
 // inconclusive. All else that is not safe is skipped.
-func JUnit(w io.Writer, r *Judged) error {
+func JUnit(w io.Writer, r *audit.Judged) error {
 	all := &junit.Suites{Name: fmt.Sprintf("lockpick audit of %s on %s", term.Printable(fullName(r.Result)), r.Driver), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	var suite *junit.Suite
 	for i := range r.Rows {
@@ -33,15 +34,15 @@ func JUnit(w io.Writer, r *Judged) error {
 				}
 			}
 			switch counts := r.Counts(row.ID, c); {
-			case c.Outcome == Broken && counts:
+			case c.Outcome == audit.Broken && counts:
 				x.Failure = says
-			case c.Outcome == Broken:
+			case c.Outcome == audit.Broken:
 				x.Skipped = &junit.Message{Message: "broken in the baseline too: " + says.Message}
-			case c.Outcome == Inconclusive && counts:
+			case c.Outcome == audit.Inconclusive && counts:
 				x.Error = says
-			case c.Outcome == NotApplicable && row.Skipped != "":
+			case c.Outcome == audit.NotApplicable && row.Skipped != "":
 				x.Skipped = &junit.Message{Message: term.Printable(row.Skipped)}
-			case c.Outcome != Safe:
+			case c.Outcome != audit.Safe:
 				x.Skipped = &junit.Message{Message: says.Message}
 			}
 			all.Add(suite, x)

@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history/fault"
@@ -16,8 +17,8 @@ import (
 )
 
 // outcomeMark maps each outcome to its mark in the report cards.
-var outcomeMark = map[Outcome]string{
-	Safe: "✓", Broken: "✗", Inherent: "(✗)", Inconclusive: "?", NotApplicable: "–",
+var outcomeMark = map[audit.Outcome]string{
+	audit.Safe: "✓", audit.Broken: "✗", audit.Inherent: "(✗)", audit.Inconclusive: "?", audit.NotApplicable: "–",
 }
 
 // legend explains the marks.
@@ -41,11 +42,11 @@ func levelKey(levels []string) string {
 }
 
 // shownLevels returns the levels that apply in at least one row: the columns of the card.
-func shownLevels(r *Result) []string {
+func shownLevels(r *audit.Result) []string {
 	var levels []string
-	for _, l := range Levels() {
+	for _, l := range audit.Levels() {
 		for i := range r.Rows {
-			if slices.ContainsFunc(r.Rows[i].Cells, func(c Cell) bool { return c.Level == l && c.Outcome != NotApplicable }) {
+			if slices.ContainsFunc(r.Rows[i].Cells, func(c audit.Cell) bool { return c.Level == l && c.Outcome != audit.NotApplicable }) {
 				levels = append(levels, l)
 				break
 			}
@@ -55,7 +56,7 @@ func shownLevels(r *Result) []string {
 }
 
 // fullName returns the lock's name, with that of its library if they differ.
-func fullName(r *Result) string {
+func fullName(r *audit.Result) string {
 	if r.Library != "" && r.Library != r.Lock {
 		return fmt.Sprintf("%s (%s)", r.Lock, r.Library)
 	}
@@ -63,8 +64,8 @@ func fullName(r *Result) string {
 }
 
 // summary sums up the result in one sentence.
-func summary(r *Result) string {
-	n := map[Outcome]int{} // number of situations by their worst outcome
+func summary(r *audit.Result) string {
+	n := map[audit.Outcome]int{} // number of situations by their worst outcome
 	tried := 0
 	var without []string // assumptions without which the lock is broken
 	for i := range r.Rows {
@@ -75,24 +76,24 @@ func summary(r *Result) string {
 		tried++
 		worst := worstOf(row)
 		n[worst]++
-		if worst == Inherent && row.Without != "" && !slices.Contains(without, row.Without) {
+		if worst == audit.Inherent && row.Without != "" && !slices.Contains(without, row.Without) {
 			without = append(without, row.Without)
 		}
 	}
 	var parts []string
 	switch {
-	case n[Broken] > 0:
-		parts = append(parts, fmt.Sprintf("broken in %d of %s", n[Broken], term.Plural(tried, "situation")))
+	case n[audit.Broken] > 0:
+		parts = append(parts, fmt.Sprintf("broken in %d of %s", n[audit.Broken], term.Plural(tried, "situation")))
 	case r.Verdict() == checker.Holds:
-		parts = append(parts, fmt.Sprintf("safe under its assumptions (%d of %s)", n[Safe], term.Plural(tried, "situation")))
+		parts = append(parts, fmt.Sprintf("safe under its assumptions (%d of %s)", n[audit.Safe], term.Plural(tried, "situation")))
 	default:
-		parts = append(parts, fmt.Sprintf("not broken, and safe in %d of %s", n[Safe], term.Plural(tried, "situation")))
+		parts = append(parts, fmt.Sprintf("not broken, and safe in %d of %s", n[audit.Safe], term.Plural(tried, "situation")))
 	}
 	if len(without) > 0 {
 		parts = append(parts, "breaks without "+fault.Enumerate(without))
 	}
-	if n[Inconclusive] > 0 {
-		parts = append(parts, fmt.Sprintf("%d inconclusive", n[Inconclusive]))
+	if n[audit.Inconclusive] > 0 {
+		parts = append(parts, fmt.Sprintf("%d inconclusive", n[audit.Inconclusive]))
 	}
 	if r.Errors > 0 {
 		parts = append(parts, term.Plural(r.Errors, "schedule")+" ended with an error of Lockpick")
@@ -101,12 +102,12 @@ func summary(r *Result) string {
 }
 
 // notVaried says what the card says nothing about.
-func notVaried(r *Result) string {
+func notVaried(r *audit.Result) string {
 	return "Not varied: " + strings.Join(r.NotVaried(), ", ") + "."
 }
 
 // verdictWord returns the verdict as the card shows it: BROKEN, SAFE, INTERRUPTED or INCONCLUSIVE.
-func verdictWord(r *Result) string {
+func verdictWord(r *audit.Result) string {
 	switch r.Verdict() {
 	case checker.Violated:
 		return "BROKEN"
@@ -119,10 +120,10 @@ func verdictWord(r *Result) string {
 }
 
 // worstOf returns the worst outcome among the cells of a row.
-func worstOf(row *Row) Outcome {
-	worst := NotApplicable
+func worstOf(row *audit.Row) audit.Outcome {
+	worst := audit.NotApplicable
 	for _, c := range row.Cells {
-		if slices.Index(Outcomes, c.Outcome) < slices.Index(Outcomes, worst) {
+		if slices.Index(audit.Outcomes, c.Outcome) < slices.Index(audit.Outcomes, worst) {
 			worst = c.Outcome
 		}
 	}
@@ -130,7 +131,7 @@ func worstOf(row *Row) Outcome {
 }
 
 // triedText returns the number of schedules of a row; empty: the row was skipped.
-func triedText(row *Row) string {
+func triedText(row *audit.Row) string {
 	if row.Skipped != "" {
 		return ""
 	}
@@ -138,7 +139,7 @@ func triedText(row *Row) string {
 }
 
 // foundWhen says which schedule or run violated the property, and how long after its start.
-func foundWhen(r *Result, f *Finding) string {
+func foundWhen(r *audit.Result, f *audit.Finding) string {
 	within := ""
 	if f.Case != "" {
 		within = ", case “" + f.Case + "”"
@@ -154,12 +155,12 @@ func foundWhen(r *Result, f *Finding) string {
 type weakness struct {
 	property string
 	level    string
-	rows     []*Row
-	findings []*Finding
+	rows     []*audit.Row
+	findings []*audit.Finding
 }
 
 // weaknesses lists the broken properties in the order of their levels.
-func weaknesses(r *Result) []*weakness {
+func weaknesses(r *audit.Result) []*weakness {
 	var all []*weakness
 	for _, breaks := range []bool{false, true} {
 		for i := range r.Rows {
@@ -170,7 +171,7 @@ func weaknesses(r *Result) []*weakness {
 			for j := range row.Cells {
 				for k := range row.Cells[j].Findings {
 					f := &row.Cells[j].Findings[k]
-					if f.Outcome != Broken {
+					if f.Outcome != audit.Broken {
 						continue
 					}
 					at := slices.IndexFunc(all, func(w *weakness) bool { return w.property == f.Property })
@@ -183,7 +184,7 @@ func weaknesses(r *Result) []*weakness {
 			}
 		}
 	}
-	levels := Levels()
+	levels := audit.Levels()
 	slices.SortStableFunc(all, func(a, b *weakness) int {
 		return cmp.Compare(slices.Index(levels, a.level), slices.Index(levels, b.level))
 	})
@@ -191,7 +192,7 @@ func weaknesses(r *Result) []*weakness {
 }
 
 // likelyCauses names the broken rules that may explain a violation at a level; empty: there is none.
-func likelyCauses(r *Result, level string) string {
+func likelyCauses(r *audit.Result, level string) string {
 	var names []string
 	for _, h := range judge.Explaining(r.Hints(), level) {
 		if h.Severity == watch.Error {
@@ -221,13 +222,13 @@ func (w *weakness) also() string {
 }
 
 // describe describes a cell on one line, for tooltips and JUnit messages.
-func describe(c *Cell) string {
+func describe(c *audit.Cell) string {
 	f := c.Worst()
 	if f == nil {
 		return "not applicable"
 	}
 	says := fmt.Sprintf("%s: %s: %s", c.Outcome, checker.TitleOf(f.Property), f.Why)
-	if c.Outcome == Safe && f.Proven > 0 {
+	if c.Outcome == audit.Safe && f.Proven > 0 {
 		says += fmt.Sprintf("; at most %s of such schedules violate it (95 %% confidence)", search.Percent(search.Bound(f.Proven, 1)))
 	}
 	return says

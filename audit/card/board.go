@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/reports/term"
@@ -15,7 +16,7 @@ import (
 
 // board is a scoreboard prepared for rendering.
 type board struct {
-	*Scoreboard
+	*audit.Scoreboard
 	Line   string
 	Levels []string
 	Key    string // explains the levels
@@ -25,7 +26,7 @@ type board struct {
 
 // boardLock is a lock with its findings.
 type boardLock struct {
-	Entry
+	audit.Entry
 	Library string
 	Broken  int // situations that break a property
 	Tried   int // situations tried
@@ -35,7 +36,7 @@ type boardLock struct {
 
 // boardCell is a mark with its explanation.
 type boardCell struct {
-	Outcome Outcome
+	Outcome audit.Outcome
 	Text    string // such as ✗ L2 L3
 	Says    string
 }
@@ -43,7 +44,7 @@ type boardCell struct {
 // boardFinding is a broken property, in the situation that breaks the fewest assumptions.
 type boardFinding struct {
 	Level, Property, Situation, Says string
-	Finding                          *Finding
+	Finding                          *audit.Finding
 	Steps                            []numbered
 	Commands                         []boardCommand // for each situation that breaks it
 }
@@ -62,16 +63,16 @@ type boardRow struct {
 	Cells          []boardCell
 }
 
-func newBoard(b *Scoreboard) *board {
+func newBoard(b *audit.Scoreboard) *board {
 	v := &board{Scoreboard: b}
-	var cards []*Result
+	var cards []*audit.Result
 	for _, e := range b.Entries {
 		if e.Card != nil {
 			cards = append(cards, e.Card)
 		}
 	}
-	for _, l := range Levels() {
-		if slices.ContainsFunc(cards, func(r *Result) bool { return slices.Contains(shownLevels(r), l) }) {
+	for _, l := range audit.Levels() {
+		if slices.ContainsFunc(cards, func(r *audit.Result) bool { return slices.Contains(shownLevels(r), l) }) {
 			v.Levels = append(v.Levels, l)
 		}
 	}
@@ -90,7 +91,7 @@ func newBoard(b *Scoreboard) *board {
 	return v
 }
 
-func (v *board) lock(e Entry) boardLock {
+func (v *board) lock(e audit.Entry) boardLock {
 	l := boardLock{Entry: e}
 	r := e.Card
 	if r == nil {
@@ -105,14 +106,14 @@ func (v *board) lock(e Entry) boardLock {
 			continue
 		}
 		l.Tried++
-		if worstOf(&r.Rows[i]) == Broken {
+		if worstOf(&r.Rows[i]) == audit.Broken {
 			l.Broken++
 		}
 	}
 	for _, level := range v.Levels {
 		worst, n := r.Worst(level)
 		c := boardCell{Outcome: worst, Text: outcomeMark[worst], Says: level + ": " + string(worst)}
-		if worst == Broken {
+		if worst == audit.Broken {
 			c.Text += fmt.Sprintf(" %d", n)
 			c.Says = fmt.Sprintf("%s: broken in %s", level, term.Plural(n, "situation"))
 		}
@@ -151,9 +152,9 @@ func (v *board) situations() {
 func (v *board) across(id string) []boardCell {
 	var cells []boardCell
 	for _, e := range v.Entries {
-		c := boardCell{Outcome: NotApplicable, Text: outcomeMark[NotApplicable], Says: e.Name + ": not tried"}
+		c := boardCell{Outcome: audit.NotApplicable, Text: outcomeMark[audit.NotApplicable], Says: e.Name + ": not tried"}
 		if e.Card != nil {
-			if i := slices.IndexFunc(e.Card.Rows, func(r Row) bool { return r.ID == id }); i >= 0 {
+			if i := slices.IndexFunc(e.Card.Rows, func(r audit.Row) bool { return r.ID == id }); i >= 0 {
 				c = situationCell(e.Name, &e.Card.Rows[i])
 			}
 		}
@@ -163,16 +164,16 @@ func (v *board) across(id string) []boardCell {
 }
 
 // situationCell returns the worst outcome of a row; if that is broken, with the broken levels.
-func situationCell(name string, row *Row) boardCell {
+func situationCell(name string, row *audit.Row) boardCell {
 	worst := worstOf(row)
 	c := boardCell{Outcome: worst, Text: outcomeMark[worst], Says: name + ": " + string(worst)}
 	switch {
 	case row.Skipped != "":
 		c.Says = name + ": not applicable: " + row.Skipped
-	case worst == Broken || worst == Inconclusive:
+	case worst == audit.Broken || worst == audit.Inconclusive:
 		for i := range row.Cells {
 			if cell := &row.Cells[i]; cell.Outcome == worst {
-				if worst == Broken {
+				if worst == audit.Broken {
 					c.Text += " " + cell.Level
 				}
 				if f := cell.Worst(); f != nil {
@@ -185,13 +186,13 @@ func situationCell(name string, row *Row) boardCell {
 }
 
 // boardIntro returns the introduction of a scoreboard.
-func boardIntro(b *Scoreboard) string {
+func boardIntro(b *audit.Scoreboard) string {
 	return fmt.Sprintf("Each lock went through the battery of `lockpick audit` (docs/audit.md). Broken is only what came back in each of %d replays; what was seen and did not come back so is inconclusive. "+
 		"What is said here is about these versions in these situations, as their clients use them (docs/clients.md). A lock that promises less may be broken where it promises nothing.", b.Times)
 }
 
 // ScoreboardMarkdown writes a scoreboard as a Markdown page.
-func ScoreboardMarkdown(w io.Writer, b *Scoreboard) error {
+func ScoreboardMarkdown(w io.Writer, b *audit.Scoreboard) error {
 	v := newBoard(b)
 	var out bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&out, format, args...) }
@@ -273,7 +274,7 @@ func foundIn(situations int) string {
 }
 
 // ScoreboardTerminal writes a scoreboard for a terminal.
-func ScoreboardTerminal(w io.Writer, b *Scoreboard, opt term.Options) error {
+func ScoreboardTerminal(w io.Writer, b *audit.Scoreboard, opt term.Options) error {
 	v := newBoard(b)
 	t := term.New(opt)
 	g := term.Grid{Header: append([]string{"Lock"}, v.Levels...)}
@@ -302,7 +303,7 @@ func ScoreboardTerminal(w io.Writer, b *Scoreboard, opt term.Options) error {
 }
 
 // repeatCommand returns the command that tries a lock in one situation again.
-func repeatCommand(e *Entry, situation string) string {
+func repeatCommand(e *audit.Entry, situation string) string {
 	if len(e.Card.Client) == 0 {
 		return fmt.Sprintf("lockpick audit --lock %s --driver %s --only %s", e.Name, e.Card.Driver, situation)
 	}

@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lockpick/audit"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/reports/term"
@@ -16,7 +17,7 @@ import (
 // Terminal writes the report card of an audit: a table with a row for each situation and a column for
 // each level, then the broken properties with their reasons, the inconclusive cells, the situations
 // in which a broken assumption breaks it, and those that are not applicable.
-func Terminal(w io.Writer, r *Result, opt term.Options) error {
+func Terminal(w io.Writer, r *audit.Result, opt term.Options) error {
 	t := cardWriter{term.New(opt)}
 	fmt.Fprintf(t, "%s  ", t.Colors.Verdict(r.Verdict(), verdictWord(r)))
 	for i, line := range term.Lines(term.Printable(summary(r)), t.Width-len(verdictWord(r))-2) {
@@ -54,12 +55,12 @@ func Terminal(w io.Writer, r *Result, opt term.Options) error {
 type cardWriter struct{ *term.Writer }
 
 // table writes the table, or paragraphs if the terminal is too narrow for it.
-func (t cardWriter) table(r *Result) {
+func (t cardWriter) table(r *audit.Result) {
 	levels := shownLevels(r)
 	g := term.Grid{Header: append(append([]string{"Situation"}, levels...), "Tried"), Right: []int{len(levels) + 1}}
 	room := t.Width - term.Gap - len("Tried") - term.Gap
 	for _, l := range levels {
-		room -= max(len(l), utf8.RuneCountInString(outcomeMark[Inherent])) + term.Gap
+		room -= max(len(l), utf8.RuneCountInString(outcomeMark[audit.Inherent])) + term.Gap
 	}
 	if room < term.Narrowest {
 		t.paragraphs(r, levels)
@@ -85,12 +86,12 @@ func (t cardWriter) table(r *Result) {
 
 // paragraphs writes the card for a narrow terminal: under each situation its outcomes, each
 // with its level.
-func (t cardWriter) paragraphs(r *Result, levels []string) {
+func (t cardWriter) paragraphs(r *audit.Result, levels []string) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		var cells []string
 		for _, c := range row.Cells {
-			if slices.Contains(levels, c.Level) && c.Outcome != NotApplicable {
+			if slices.Contains(levels, c.Level) && c.Outcome != audit.NotApplicable {
 				cells = append(cells, c.Level+" "+outcomeMark[c.Outcome])
 			}
 		}
@@ -101,13 +102,13 @@ func (t cardWriter) paragraphs(r *Result, levels []string) {
 	}
 }
 
-func (t cardWriter) mark(o Outcome) string {
-	code := map[Outcome]string{Broken: "1;31", Safe: "32", Inconclusive: "1;33", NotApplicable: "2", Inherent: "33"}[o]
+func (t cardWriter) mark(o audit.Outcome) string {
+	code := map[audit.Outcome]string{audit.Broken: "1;31", audit.Safe: "32", audit.Inconclusive: "1;33", audit.NotApplicable: "2", audit.Inherent: "33"}[o]
 	return t.Colors.With(code, outcomeMark[o])
 }
 
 // broken writes the broken properties: where, why, and the command that replays it.
-func (t cardWriter) broken(r *Result) {
+func (t cardWriter) broken(r *audit.Result) {
 	for _, weak := range weaknesses(r) {
 		row, f := weak.rows[0], weak.findings[0]
 		t.Title(fmt.Sprintf("%s %s is broken in %s", weak.level, checker.TitleOf(weak.property), term.Plural(len(weak.rows), "situation")))
@@ -132,12 +133,12 @@ func (t cardWriter) broken(r *Result) {
 }
 
 // inconclusive writes the inconclusive cells, and how to decide them.
-func (t cardWriter) inconclusive(r *Result) {
+func (t cardWriter) inconclusive(r *audit.Result) {
 	open, untried := t.Section("Inconclusive"), 0
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		for _, c := range row.Cells {
-			if c.Outcome != Inconclusive {
+			if c.Outcome != audit.Inconclusive {
 				continue
 			}
 			if r.Interrupted && row.Schedules == 0 {
@@ -154,13 +155,13 @@ func (t cardWriter) inconclusive(r *Result) {
 }
 
 // inherent writes the situations in which a broken assumption breaks the lock.
-func (t cardWriter) inherent(r *Result) {
+func (t cardWriter) inherent(r *audit.Result) {
 	inherent := t.Section("Inherent: what breaks with an assumption")
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		var levels []string
 		for _, c := range row.Cells {
-			if c.Outcome == Inherent {
+			if c.Outcome == audit.Inherent {
 				levels = append(levels, c.Level)
 			}
 		}
@@ -180,7 +181,7 @@ func (t cardWriter) inherent(r *Result) {
 }
 
 // skipped writes the situations that are not applicable, with the reasons.
-func (t cardWriter) skipped(r *Result) {
+func (t cardWriter) skipped(r *audit.Result) {
 	skipped := t.Section("Not applicable")
 	for _, row := range r.Rows {
 		if row.Skipped != "" {
@@ -190,7 +191,7 @@ func (t cardWriter) skipped(r *Result) {
 }
 
 // errors writes the errors that ended schedules.
-func (t cardWriter) errors(r *Result) {
+func (t cardWriter) errors(r *audit.Result) {
 	if r.Errors > 0 {
 		t.Title("Errors of Lockpick, of which no verdict speaks")
 	}
@@ -202,10 +203,10 @@ func (t cardWriter) errors(r *Result) {
 }
 
 // totals sums up the audit on one line: schedules, leases, duration, and cells by outcome.
-func totals(r *Result) string {
+func totals(r *audit.Result) string {
 	n := r.Count()
 	var parts []string
-	for _, o := range []Outcome{Safe, Broken, Inherent, Inconclusive} {
+	for _, o := range []audit.Outcome{audit.Safe, audit.Broken, audit.Inherent, audit.Inconclusive} {
 		if n[o] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[o], o))
 		}
@@ -223,7 +224,7 @@ func totals(r *Result) string {
 }
 
 // WriteChanges writes the differences from a baseline.
-func WriteChanges(w io.Writer, changes []Change, baseline string, opt term.Options) error {
+func WriteChanges(w io.Writer, changes []audit.Change, baseline string, opt term.Options) error {
 	t := term.New(opt)
 	if len(changes) == 0 {
 		fmt.Fprintf(t, "Nothing changed since the baseline %s.\n", baseline)
@@ -236,7 +237,7 @@ func WriteChanges(w io.Writer, changes []Change, baseline string, opt term.Optio
 		switch {
 		case c.Worse:
 			now = t.Colors.Bold("newly broken")
-		case c.Now == Inconclusive:
+		case c.Now == audit.Inconclusive:
 			now = "newly inconclusive"
 		}
 		g.Rows = append(g.Rows, []string{c.Situation, c.Level, checker.TitleOf(c.Property), string(c.Before), now})
@@ -246,7 +247,7 @@ func WriteChanges(w io.Writer, changes []Change, baseline string, opt term.Optio
 }
 
 // toldLate says how late holders were told of the loss of their leases in any situation; "" if none was told late.
-func toldLate(r *Result) string {
+func toldLate(r *audit.Result) string {
 	var latest time.Duration
 	for i := range r.Rows {
 		latest = max(latest, r.Rows[i].Waiting.ToldLate)

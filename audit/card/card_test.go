@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"bytes"
@@ -10,17 +10,18 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"lockpick/audit"
 	"lockpick/checker"
 	"lockpick/reports/junit"
 	"lockpick/reports/term"
 )
 
 // sampleCard is the card of a lock, with a cell of every outcome.
-func sampleCard() *Result {
-	cells := func(findings ...Finding) []Cell {
-		var all []Cell
-		for _, l := range Levels() {
-			c := Cell{Level: l, Outcome: NotApplicable}
+func sampleCard() *audit.Result {
+	cells := func(findings ...audit.Finding) []audit.Cell {
+		var all []audit.Cell
+		for _, l := range audit.Levels() {
+			c := audit.Cell{Level: l, Outcome: audit.NotApplicable}
 			for _, f := range findings {
 				if level, property, ok := strings.Cut(f.Property, " "); ok && level == l {
 					f.Property = property
@@ -31,29 +32,29 @@ func sampleCard() *Result {
 		}
 		return all
 	}
-	safe := func(property string) Finding {
-		return Finding{
-			Property: property, Outcome: Safe, Schedules: 40, Proven: 38, Why: "not violated in 38 schedules: 412 contended acquisitions",
+	safe := func(property string) audit.Finding {
+		return audit.Finding{
+			Property: property, Outcome: audit.Safe, Schedules: 40, Proven: 38, Why: "not violated in 38 schedules: 412 contended acquisitions",
 			Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}},
 		}
 	}
-	broken := Finding{
-		Property: "L2 mutual-exclusion", Outcome: Broken, Schedules: 10, Proven: 10, Violated: 4, Case: "two <halves>", Number: 2, Seed: 1_000_001, At: 1500 * time.Millisecond,
-		Why:    "c2 was granted k0 at 1.500s while c1 could still rely on it until 2.485s",
+	broken := audit.Finding{
+		Property: "L2 mutual-exclusion", Outcome: audit.Broken, Schedules: 10, Proven: 10, Violated: 4, Case: "two <halves>", Number: 2, Seed: 1_000_001, At: 1500 * time.Millisecond,
+		Why:    "c2 was granted k0 at 1.500s while c1 could still rely on it",
 		Reason: []string{"At 1.000s c1 was granted k0, valid until 2.485s, by the votes of m1 and m2.", "At 1.500s c2 was granted k0 by the votes of m3 and m4. No master voted for both."},
 		Faults: []string{"partition"}, Run: "run-two-halves", Command: "lockpick run store/audit-mine/run-two-halves/scenario.yaml --property mutual-exclusion",
 	}
 	again := broken
 	again.Case = ""
 	inherent := broken
-	inherent.Outcome, inherent.Case, inherent.Run, inherent.Command, inherent.Faults = Inherent, "", "", "lockpick run store/audit-mine/restart-forgets-mutual-exclusion.yaml", []string{"kill"}
-	open := Finding{
-		Property: "EXT extension", Outcome: Inconclusive, Schedules: 10, Why: "none of 10 schedules exercised it", Help: "try --budget full",
+	inherent.Outcome, inherent.Case, inherent.Run, inherent.Command, inherent.Faults = audit.Inherent, "", "", "lockpick run store/audit-mine/restart-forgets-mutual-exclusion.yaml", []string{"kill"}
+	open := audit.Finding{
+		Property: "EXT extension", Outcome: audit.Inconclusive, Schedules: 10, Why: "none of 10 schedules exercised it", Help: "try --budget full",
 	}
-	return &Result{
+	return &audit.Result{
 		Folder: "store/audit-mine", Lock: "mine", Library: "mine | 1.0 <beta>", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 12500 * time.Millisecond,
 		Schedules: 100, Leases: 12345, Versions: map[string]string{"lockpick": "v1"},
-		Rows: []Row{
+		Rows: []audit.Row{
 			{ID: "quiet", Group: "Nothing fails", Name: "a few clients", Says: "A few clients take turns.", Schedules: 40, Leases: 1000, Cells: cells(safe("L1 quorum"), safe("L2 mutual-exclusion"), open)},
 			{ID: "restart-forgets", Group: "Masters", Name: "restarts that forget", Says: "Masters are killed.", Breaks: "A master does not forget.", Without: "persistence", Inherent: "A master that has lost a key grants it again.", Help: "Use appendfsync=always.", Schedules: 3, Cells: cells(inherent)},
 			{ID: "stopped-inside", Group: "Clients", Name: "stopped in the section", Says: "A client stops.", Breaks: "A client is never stopped.", Without: "clients that never stop", Schedules: 15, Cells: cells(again)},
@@ -68,9 +69,9 @@ func TestAuditReports(t *testing.T) {
 	datadriven.RunTest(t, "testdata/card.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var b bytes.Buffer
 		var err error
-		changes := []Change{
-			{Situation: "two-halves", Level: "L2", Property: "mutual-exclusion", Before: Safe, Now: Broken, Worse: true},
-			{Situation: "quiet", Level: "EXT", Before: Safe, Now: Inconclusive},
+		changes := []audit.Change{
+			{Situation: "two-halves", Level: "L2", Property: "mutual-exclusion", Before: audit.Safe, Now: audit.Broken, Worse: true},
+			{Situation: "quiet", Level: "EXT", Before: audit.Safe, Now: audit.Inconclusive},
 		}
 		switch d.Cmd {
 		case "card":
@@ -80,20 +81,20 @@ func TestAuditReports(t *testing.T) {
 		case "safe":
 			r := sampleCard()
 			r.Rows = r.Rows[1:2]
-			r.Rows[0].Cells[0] = Cell{Level: "L1", Outcome: Safe}
+			r.Rows[0].Cells[0] = audit.Cell{Level: "L1", Outcome: audit.Safe}
 			err = Terminal(&b, r, term.Options{Width: 100})
 		case "interrupted":
 			r := sampleCard()
 			r.Interrupted, r.Rows = true, r.Rows[:2]
 			r.Rows[1].Schedules = 0
-			r.Rows[1].Cells[1] = Cell{Level: "L2", Outcome: Inconclusive, Findings: []Finding{{Property: "mutual-exclusion", Outcome: Inconclusive, Why: "interrupted before it was tried", Help: "run the audit to its end"}}}
+			r.Rows[1].Cells[1] = audit.Cell{Level: "L2", Outcome: audit.Inconclusive, Findings: []audit.Finding{{Property: "mutual-exclusion", Outcome: audit.Inconclusive, Why: "interrupted before it was tried", Help: "run the audit to its end"}}}
 			err = Terminal(&b, r, term.Options{Width: 100})
 		case "markdown":
 			err = Markdown(&b, sampleCard())
 		case "junit":
-			err = JUnit(&b, &Judged{Result: sampleCard()})
+			err = JUnit(&b, &audit.Judged{Result: sampleCard()})
 		case "junit-baseline":
-			err = JUnit(&b, &Judged{Result: sampleCard(), Before: sampleCard(), Changes: changes})
+			err = JUnit(&b, &audit.Judged{Result: sampleCard(), Before: sampleCard(), Changes: changes})
 		case "changes":
 			err = WriteChanges(&b, changes, "audit.json", term.Options{Width: 80})
 		}
@@ -107,7 +108,7 @@ func TestAuditReports(t *testing.T) {
 // TestAuditJUnitIsXML: whatever stands in names and reasons.
 func TestAuditJUnitIsXML(t *testing.T) {
 	var b bytes.Buffer
-	if err := JUnit(&b, &Judged{Result: sampleCard()}); err != nil {
+	if err := JUnit(&b, &audit.Judged{Result: sampleCard()}); err != nil {
 		t.Fatal(err)
 	}
 	var all junit.Suites

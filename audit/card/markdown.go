@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"bytes"
@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/checker"
 	"lockpick/reports/term"
 )
 
 // Markdown writes the report card as a section of a Markdown page.
-func Markdown(w io.Writer, r *Result) error {
+func Markdown(w io.Writer, r *audit.Result) error {
 	var b bytes.Buffer
 	levels := shownLevels(r)
 	fmt.Fprintf(&b, "## %s\n\n**%s**: %s.\n\n", term.Markdown(fullName(r)), verdictWord(r), term.Markdown(summary(r)))

@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"html/template"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"lockpick/audit"
 	"lockpick/reports/web"
 )
 
@@ -30,7 +31,7 @@ const ScoreboardFile = "scoreboard.html"
 
 // ScoreboardPage writes the page of a scoreboard. The page loads nothing. Its links lead to the
 // pages of the cards, relative to dir, the folder that the page is written into.
-func ScoreboardPage(w io.Writer, dir string, b *Scoreboard) error {
+func ScoreboardPage(w io.Writer, dir string, b *audit.Scoreboard) error {
 	p := &scoreboardPage{board: newBoard(b), Intro: strings.ReplaceAll(boardIntro(b), "`", ""), cards: map[string]string{}}
 	for _, e := range b.Entries {
 		if e.Card == nil {

@@ -1,6 +1,6 @@
 //go:build real
 
-package audit
+package card
 
 import (
 	"fmt"

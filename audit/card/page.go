@@ -1,4 +1,4 @@
-package audit
+package card
 
 import (
 	"embed"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/audit"
 	"lockpick/campaign/judge"
 	"lockpick/reports/term"
 	"lockpick/reports/web"
@@ -22,14 +23,14 @@ var cardPage = web.New(web.Page{Files: pageFiles, Name: "audit", Styles: []strin
 	"notVaried": notVaried,
 	"hintsMean": func() string { return judge.HintsMean },
 	"span":      func(d time.Duration) string { return term.Span(d.Round(time.Millisecond)) }, "says": describe,
-	"mark": func(o Outcome) string { return outcomeMark[o] }, "tried": triedText,
+	"mark": func(o audit.Outcome) string { return outcomeMark[o] }, "tried": triedText,
 }})
 
 // pageData is the data of the template.
 type pageData struct {
 	web.Frame
 
-	*Result
+	*audit.Result
 	Word, Tone, Text string // the headline
 	Line             string
 	Name             string
@@ -44,8 +45,8 @@ type pageGroup struct {
 }
 
 type pageRow struct {
-	*Row
-	Worst  Outcome
+	*audit.Row
+	Worst  audit.Outcome
 	Search string
 	Shown  []pageCell
 	Lines  []pageFinding
@@ -53,21 +54,21 @@ type pageRow struct {
 
 // pageCell is a cell of the card with the address of its run's report.
 type pageCell struct {
-	*Cell
+	*audit.Cell
 	Href string
 }
 
 // pageFinding is one finding of a row with all its details.
 type pageFinding struct {
 	Level string
-	Finding
+	audit.Finding
 	When string
 	Href string
 }
 
 // WritePage writes the page of an audit. The page loads nothing. Its links lead to the reports of
 // the runs, relative to dir, the folder that the page is written into.
-func WritePage(w io.Writer, dir string, r *Result) error {
+func WritePage(w io.Writer, dir string, r *audit.Result) error {
 	p := &pageData{
 		Result: r, Word: verdictWord(r), Tone: string(r.Verdict()),
 		Text: summary(r), Line: totals(r), Name: fullName(r), Levels: shownLevels(r),
@@ -84,7 +85,7 @@ func WritePage(w io.Writer, dir string, r *Result) error {
 	return cardPage.Write(w, p)
 }
 
-func (p *pageData) row(row *Row, dir string) pageRow {
+func (p *pageData) row(row *audit.Row, dir string) pageRow {
 	x := pageRow{Row: row, Worst: worstOf(row), Search: strings.ToLower(strings.Join([]string{row.ID, row.Group, row.Name, row.Says, row.Breaks}, " "))}
 	for i := range row.Cells {
 		c := &row.Cells[i]

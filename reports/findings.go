@@ -1,27 +1,28 @@
-package clients
+package reports
 
 import (
 	"bytes"
 	"fmt"
 	"io"
 
+	"lockpick/clients"
 	"lockpick/reports/term"
 )
 
-// FindingsMarkdown writes all findings as a Markdown page.
+// FindingsMarkdown writes what was found in locks that are in use as a Markdown page.
 func FindingsMarkdown(w io.Writer) error {
 	var out bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&out, format, args...) }
 	p("# Findings in locks that are in use\n\n%s\n\n", findingsIntro)
 	p("| library | level | what was said | outcome | last seen |\n|---|---|---|---|---|\n")
-	for i, f := range Findings {
+	for i, f := range clients.Findings {
 		outcome := "refuted"
 		if f.Confirmed {
 			outcome = "confirmed"
 		}
 		p("| [%s](#finding-%d) | %s | %s | %s | %s |\n", term.Markdown(f.Library+" "+f.Version), i+1, f.Level, term.Markdown(term.Capitalize(f.Said)), outcome, f.Date)
 	}
-	for i, f := range Findings {
+	for i, f := range clients.Findings {
 		p("\n<a id=\"finding-%d\"></a>\n\n## %d. %s\n\n%s.\n\nSeen: %s.\n\n```text\n%s\n```\n", i+1, i+1, term.Markdown(f.Library+" "+f.Version), term.Markdown(term.Capitalize(f.Said)), term.Markdown(f.Shows), f.Command())
 	}
 	_, err := w.Write(out.Bytes())

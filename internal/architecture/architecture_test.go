@@ -28,6 +28,8 @@ var allowed = map[string][]string{
 	// The drivers. Docker's servers and those that are processes are driven alike.
 	"cluster/process": {"cluster", "cluster/resp", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
+	// Redis servers that run already: read and linked to, and nothing else.
+	"cluster/existing": {"cluster", "cluster/process", "cluster/resp"},
 	// Servers of any other store, as a scenario describes them.
 	"cluster/service":      {"cluster", "cluster/process", "cluster/service/spec"},
 	"cluster/service/spec": {},

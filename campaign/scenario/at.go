@@ -36,7 +36,7 @@ func checkAt(s *Scenario) *Problem {
 	case s.configures() || s.Server != "" || s.Image != "" || s.Network != (Network{}):
 		return &Problem{"at", "server, image, persistence, max_memory, eviction, replicas, wait, admin and network are settings of masters that Lockpick starts: leave them out"}
 	}
-	return s.checkFaultsOn(fault.Existing, "ends, stops or changes a server, and these servers are not Lockpick's")
+	return s.checkFaultsOn(fault.Existing, "needs servers that Lockpick started: on servers of your own")
 }
 
 // configures reports whether the scenario has settings of redis-server.
@@ -54,7 +54,7 @@ func (s *Scenario) checkFaultsOn(driver, why string) *Problem {
 		if len(s.Schedule) > 0 {
 			field = "schedule"
 		}
-		return &Problem{field, fmt.Sprintf("%s %s: there are %s", name, why, strings.Join(fault.NamesOn(driver), ", "))}
+		return &Problem{field, fmt.Sprintf("%s %s there are %s", name, why, strings.Join(fault.NamesOn(driver), ", "))}
 	}
 	return nil
 }

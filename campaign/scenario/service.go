@@ -27,7 +27,7 @@ func checkService(s *Scenario) *Problem {
 	case s.configures():
 		return &Problem{"service", "persistence, max_memory, eviction, replicas, wait and admin are settings of Redis: the command and the files of the service have its settings"}
 	}
-	if p := s.checkFaultsOn(fault.Service, "is a fault of redis-server, and this is a service"); p != nil {
+	if p := s.checkFaultsOn(fault.Service, "is a fault of redis-server: on a service"); p != nil {
 		return p
 	}
 	return s.checkLeader()

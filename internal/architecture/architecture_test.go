@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 // the simulator or real masters to run on, and clients that are processes.
 var testsAlso = map[string][]string{
 	"cluster/virtual":   {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history", "redlock/protocol"}, // a lock in a bubble is judged like a campaign
-	"campaign":          {"redlock", "workload/remote", "checker/narrative"},
+	"campaign":          {"redlock", "workload/remote", "checker/narrative", "cluster/existing"},
 	"campaign/scenario": {"campaign", "history"},           // the same seed, the same history
 	"campaign/judge":    {"campaign", "campaign/scenario"}, // histories to judge
 	"campaign/bubble":   {"locktest", "workload"},

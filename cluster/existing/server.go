@@ -17,7 +17,7 @@ import (
 )
 
 // errNotOurs is the reason why most faults are not available.
-var errNotOurs = errors.New("Lockpick did not start the servers, and neither ends nor changes them")
+var errNotOurs = errors.New("the servers are not those of Lockpick, which neither ends nor changes them")
 
 // server implements cluster.Master and cluster.Mortal.
 type server struct {

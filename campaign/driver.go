@@ -132,9 +132,16 @@ func ChooseDriver(ctx context.Context, name string, want cluster.Software) (d Dr
 // sets RealDrivers also sets StartService.
 var StartService func(context.Context, cluster.Config, *spec.Service) (cluster.Cluster, error)
 
+// ConnectExisting connects to the servers at Config.At. The package that sets RealDrivers also sets ConnectExisting.
+var ConnectExisting func(context.Context, cluster.Config) (cluster.Cluster, error)
+
 // driverFor chooses the driver of a scenario.
 func driverFor(ctx context.Context, s *scenario.Scenario) (Driver, string, error) {
 	switch {
+	case len(s.At) > 0 && ConnectExisting == nil:
+		return Driver{}, "", errors.New("this program cannot connect to Redis servers")
+	case len(s.At) > 0:
+		return Driver{Name: fault.Existing, Start: ConnectExisting, Scratch: Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
 	case s.Service == nil:
 		return ChooseDriver(ctx, s.Driver, s.Software())
 	case StartService == nil:

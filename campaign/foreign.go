@@ -135,6 +135,10 @@ func (c *campaign) openAccount() {
 		c.unseen("the store is " + c.s.Service.Name + ", not Redis")
 		return
 	}
+	if len(c.s.At) > 0 {
+		c.unseen("the servers are not Lockpick's: it changes none of their settings, so what they did to keys is not known")
+		return
+	}
 	c.account = &account.Account{Unseen: c.unseen, Noted: c.noteChange}
 	masters, able := c.masters.(cluster.Accountable)
 	if !able {

@@ -68,6 +68,9 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 	if s.Service != nil {
 		service, settle, persistence = s.Service.Name, s.Service.SettleTime(), history.OwnPersistence
 	}
+	if len(s.At) > 0 {
+		persistence = history.OwnPersistence
+	}
 	return history.Header{
 		Service: service, Settle: settle,
 		Kind: kind, Permits: permits,

@@ -1,7 +1,9 @@
 package campaign
 
 import (
+	"crypto/rand"
 	"slices"
+	"strings"
 	"sync"
 
 	"lockpick/history"
@@ -13,6 +15,19 @@ type redisKeys struct {
 	mu     sync.Mutex
 	all    []string
 	unseen bool // what masters store there is not tokens
+}
+
+// nameKeys draws the beginning of all names of keys if the masters are servers of the user, where other keys are stored.
+func (c *campaign) nameKeys() {
+	if len(c.s.At) == 0 || c.world != nil || c.enacted {
+		return
+	}
+	c.keyPrefix = "lockpick-" + strings.ToLower(rand.Text()) + ":"
+	says := "they end by their TTL"
+	if c.s.Fencing {
+		says += ", but counters of fencing tokens have none, and stay"
+	}
+	c.opt.Progress("the names of the keys contain %s; nothing else is written on the servers, and nothing is deleted that is not released: %s", c.keyPrefix, says)
 }
 
 // noteRedisKey collects the key that a vote names, so that snapshots include it.

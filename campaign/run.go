@@ -42,6 +42,8 @@ type Options struct {
 	// Trust is asked before a run starts a program that its scenario names. Its error ends the run before anything is
 	// started. If it is nil, no such program is started.
 	Trust func(Program) error
+	// AllowRemote permits masters on other machines (scenario.Scenario.At).
+	AllowRemote bool
 
 	slow  func(io.Writer) io.Writer // for tests: wraps the writer of the history
 	ahead func() time.Duration      // for tests: see hostClock.ahead; nil: wallAhead
@@ -86,7 +88,8 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 		return "", nil, nil, &judge.HarnessError{Err: err}
 	}
 	dir = filepath.Join(opt.Store.Dir, run)
-	yaml, err := s.YAML()
+	stored := s.WithoutPasswords()
+	yaml, err := stored.YAML()
 	if err == nil {
 		err = wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml))
 	}
@@ -110,7 +113,7 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if err != nil {
 		return dir, h, nil, &judge.HarnessError{Err: err}
 	}
-	r.Since = opt.Store.Since(run, s, r)
+	r.Since = opt.Store.Since(run, stored, r)
 	if err := judge.WriteResult(dir, r); err != nil {
 		return dir, h, r, &judge.HarnessError{Err: err}
 	}
@@ -210,6 +213,7 @@ type campaign struct {
 	client     []string         // the command that runs as each client; empty: Lockpick's own
 	hello      workload.Hello   // the client's description of itself, if it is a command of the user
 	account    *account.Account // nil: the lock reports its votes itself
+	keyPrefix  string           // begins the names of all keys; empty: nothing else is stored on the masters
 	lint       *Lint            // nil: nobody follows its commands
 	linted     bool             // the commands to a simulator are followed
 	masters    cluster.Cluster
@@ -269,6 +273,7 @@ func (c *campaign) runStages() (err error) {
 	for _, u := range s.Usage {
 		usages = append(usages, workload.Usage(u))
 	}
+	c.nameKeys()
 	c.openAccount()
 	if c.world == nil || c.linted {
 		if c.lint, err = NewLint(len(c.masters.Masters()), lock.Quorum(s.Masters), c.start); err != nil {
@@ -276,7 +281,8 @@ func (c *campaign) runStages() (err error) {
 		}
 	}
 	w, err := workload.New(workload.Config{
-		Permits: permitsOf(&s), Readers: cmp.Or(s.Readers, workload.DefaultReaders),
+		KeyPrefix: c.keyPrefix,
+		Permits:   permitsOf(&s), Readers: cmp.Or(s.Readers, workload.DefaultReaders),
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: min(3*s.TTL, max(3*longTTL, s.TimeLimit)) + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)
@@ -289,7 +295,7 @@ func (c *campaign) runStages() (err error) {
 		return err
 	}
 	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), Pauses: w.Pauses,
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), KeyPrefix: c.keyPrefix, Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
 		Fill: 4 * s.MaxMemory,
 	})

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -61,8 +62,14 @@ func Programs(s *scenario.Scenario) (all []Program) {
 // TrustAll is an Options.Trust for scenarios whose programs the caller names.
 func TrustAll(Program) error { return nil }
 
-// checkTrust returns an error if a run of the scenario would start a program that is not trusted.
+// checkTrust returns an error if a run of the scenario would start a program that is not trusted, or use servers of
+// other machines that nobody has allowed.
 func (opt *Options) checkTrust(s *scenario.Scenario) error {
+	for i, a := range s.Config().At {
+		if !a.Loopback() && !opt.AllowRemote {
+			return &scenario.Problem{Field: fmt.Sprintf("at[%d]", i), Says: fmt.Sprintf("%v is not on this machine: clients would write their keys there; use 127.0.0.1, or add --allow-remote if you may", a)}
+		}
+	}
 	for _, p := range Programs(s) {
 		if opt.Trust == nil {
 			return &scenario.Problem{Field: p.Field, Says: "nobody has said that " + p.String() + " may be started"}

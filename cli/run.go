@@ -25,6 +25,7 @@ func runCommand() *cobra.Command {
 	var store string
 	var out output
 	var programs trust
+	var remote bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO.yaml]",
 		Short: "Run a campaign: clients, faults, a verdict and a report",
@@ -37,6 +38,7 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
   lockpick run --faults kill --restart-delay 3s            restarts delayed beyond the TTL
   lockpick run --faults client-pause --fencing --driver process
   lockpick run --lock single --faults kill --stop-on-violation
+  lockpick run --at 127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003 --faults partition
   lockpick run store/latest/scenario.yaml --seed 7`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,13 +58,14 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
 				return err
 			}
 			out.to = cmd.OutOrStdout()
-			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, &programs, out)
+			return runScenario(cmd.Context(), s, campaign.Options{Store: campaign.Store{Dir: store}, Trust: programs.allow, AllowRemote: remote}, out)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	flags.register(cmd, true)
 	storeFlag(cmd, &store)
 	programs.flag(cmd, "the scenario")
+	cmd.Flags().BoolVar(&remote, "allow-remote", false, "allow servers of other machines in --at")
 	out.flags(cmd)
 	return cmd
 }
@@ -75,13 +78,14 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print one JSON object on stdout instead of the report")
 }
 
-func runScenario(ctx context.Context, s scenario.Scenario, store campaign.Store, programs *trust, out output) error {
+func runScenario(ctx context.Context, s scenario.Scenario, opt campaign.Options, out output) error {
 	show := newProgress()
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	dir, h, r, err := campaign.Run(ctx, s, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}, Trust: programs.allow})
+	opt.Progress, opt.Live, opt.Client = show.line, show.live, []string{self, "client"}
+	dir, h, r, err := campaign.Run(ctx, s, opt)
 	show.done()
 	if err != nil {
 		if _, gone := os.Stat(dir); dir != "" && gone == nil {

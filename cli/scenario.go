@@ -48,7 +48,7 @@ func seedFor(cmd *cobra.Command, args []string, asked uint64) (uint64, error) {
 		return asked, nil
 	}
 	if len(args) == 1 {
-		if named, err := scenario.NamesSeed(args[0]); named || err != nil {
+		if named, err := scenario.Sets(args[0], "seed"); named || err != nil {
 			return asked, err
 		}
 	}
@@ -101,6 +101,16 @@ func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (scenario.Sc
 		}
 		f.Take(&s, &x.given)
 	}
+	s.AdoptServers(func(field string) bool {
+		if flag := cmd.Flags().Lookup(scenario.FieldNamed(field).FlagName()); flag != nil && flag.Changed {
+			return true
+		}
+		named, err := false, error(nil)
+		if len(args) == 1 {
+			named, err = scenario.Sets(args[0], field)
+		}
+		return named || err != nil
+	})
 	if err := s.Check(); err != nil {
 		var p *scenario.Problem
 		if errors.As(err, &p) {

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -100,6 +104,45 @@ func TestCompletionOffersTheValuesOfFields(t *testing.T) {
 		}
 		if got, _ := offer(run, nil, ""); !slices.Equal(got, f.Offers()) {
 			t.Errorf("--%s is completed with %v, not with %v", f.FlagName(), got, f.Offers())
+		}
+	}
+}
+
+// TestServersOfYourOwn: --at decides the number of masters and leaves out the default faults that need servers that
+// Lockpick started. Such faults are refused if they are named.
+func TestServersOfYourOwn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(file, []byte("name: x\nfaults: [kill]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		files []string
+		want  string // the faults, or a part of the error
+	}{
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:2"}, want: "[partition]"},
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:2", "--faults", "slow"}, want: "[slow]"},
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:2", "--faults", "kill,partition"}, want: "kill needs servers that Lockpick started: on servers of your own there are partition, slow"},
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:2"}, files: []string{file}, want: "kill needs servers"},
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:2", "--masters", "5"}, want: "--masters: 5 masters"},
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:2", "--driver", "process"}, want: "leave the driver process out"},
+		{args: []string{"--at", "127.0.0.1:1,127.0.0.1:1"}, want: "there twice"},
+	} {
+		var x scenarioFlags
+		cmd := &cobra.Command{}
+		x.register(cmd, true)
+		if err := cmd.ParseFlags(c.args); err != nil {
+			t.Fatal(err)
+		}
+		s, err := x.scenario(cmd, c.files)
+		got := fmt.Sprint(s.Faults)
+		if err != nil {
+			got = err.Error()
+		} else if s.Masters != 2 {
+			t.Errorf("%v: %d masters", c.args, s.Masters)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%v %v: %s, want %s", c.args, c.files, got, c.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Cluster is a set of independent masters. Its methods are safe for concurrent use.
 type Cluster interface {
-	Driver() string    // docker, process, sim, virtual, service
+	Driver() string    // docker, process, sim, virtual, service, existing
 	Server() string    // the name that the masters report: redis, valkey, …
 	Version() string   // the version that they report
 	Masters() []Master // m1, m2, …
@@ -203,6 +203,7 @@ type Config struct {
 	Admin       bool                             // clients may send commands that no lock sends (see Refused)
 	Image       string                           // docker: image reference; empty: the choice of docker.DefaultImage
 	Server      string                           // process, docker: the program of the masters, by its name or path; empty: redis-server, or what the image starts
+	At          []Address                        // existing: the servers that are the masters; Lockpick did not start them
 	LogDir      string                           // directory of the logs mN.log, which are appended to; empty: none
 	Progress    func(format string, args ...any) // told of long work, such as an image that is built; nil: nobody
 

@@ -3,10 +3,11 @@ package cluster
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
+
+	"lockpick/cluster/resp"
 )
 
 // authenticOK is the only reply to AUTH after which a connection may be used.
@@ -15,9 +16,9 @@ const authenticOK = "+OK\r\n"
 // introduction returns the link's own commands at the beginning of a connection.
 func (c *conn) introduction() (commands string) {
 	if l := c.link; l.User != "" {
-		commands = fmt.Sprintf("AUTH %s %s\r\n", l.User, l.Password)
+		commands = resp.Encode("AUTH", l.User, l.Password)
 	} else if l.Password != "" {
-		commands = fmt.Sprintf("AUTH %s\r\n", l.Password)
+		commands = resp.Encode("AUTH", l.Password)
 	}
 	if c.asks {
 		commands += askAddress

@@ -35,6 +35,14 @@ func guarded(t *testing.T, reply string) string {
 					if err != nil {
 						return
 					}
+					if line == "*2\r\n" { // AUTH and the password
+						for range 4 {
+							if line, err = r.ReadString('\n'); err != nil {
+								return
+							}
+						}
+						line = "AUTH " + line
+					}
 					if line == "CLIENT INFO\r\n" {
 						info := "id=7 addr=" + c.RemoteAddr().String() + " laddr=127.0.0.1:1 name=\n"
 						line = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)

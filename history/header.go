@@ -20,7 +20,7 @@ type Header struct {
 	Name        string            `json:"name"`             // the scenario's name
 	Started     time.Time         `json:"started"`          // wall clock at time 0
 	Seed        uint64            `json:"seed"`
-	Driver      string            `json:"driver"`            // docker, process, sim, service; or Imported
+	Driver      string            `json:"driver"`            // docker, process, sim, virtual, service, existing; or Imported
 	Service     string            `json:"service,omitempty"` // the store whose servers the masters are; empty: Redis. Its version is in Versions
 	Settle      time.Duration     `json:"settle,omitempty"`  // how long its servers may take after a fault to serve again, ns
 	Lock        string            `json:"lock"`
@@ -47,7 +47,8 @@ type Header struct {
 	Scenario    string            `json:"scenario,omitempty"`    // the scenario's YAML, replayable
 }
 
-// OwnPersistence is Header.Persistence of a service: what its servers keep is decided by their own settings.
+// OwnPersistence is Header.Persistence of a service and of servers that Lockpick did not start: what they keep is decided
+// by their own settings.
 const OwnPersistence = "own"
 
 // Values of Header.Until: how the ends of leases are known if the clients do not state them.

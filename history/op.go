@@ -37,7 +37,7 @@ const (
 	FUnguided = "unguided" // nemesis: it saw grants but no votes, so it strikes at random from now on (info, error: why)
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
-	FDied        = "died"        // master: its process ended, or another process replaced it, without a fault (info, error: the observation)
+	FDied        = "died"        // master: its process ended, another process replaced it, or it lost keys by what its owner did, without a fault (info, error: the observation)
 	FUnmodelled  = "unmodelled"  // master: a client sent a command that the simulated master does not know, so the run proves nothing from here on (info, error: its name)
 	FRefused     = "refused"     // master: it refused a command that no lock sends, or its link a connection of another user of the machine (info; Client: whose link; Command: such as FLUSHALL, or "" for a connection; error: the reply)
 	FBroke       = "broke"       // client: its program broke the protocol, so the run proves nothing from here on (info, error: the line)

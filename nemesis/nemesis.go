@@ -14,16 +14,17 @@ import (
 
 // Env describes the run that a nemesis acts on.
 type Env struct {
-	Cluster cluster.Cluster
-	Clients []string
-	Keys    func() []string // the names of the locks' keys on the masters; nil: unknown
-	Pauses  Pauses
-	Runtime cluster.Runtime
-	History *history.Recorder
-	Start   time.Time // beginning of the run's time
-	TTL     time.Duration
-	Fill    int64 // number of bytes with which the fault memory fills a master
-	Seed    uint64
+	Cluster   cluster.Cluster
+	Clients   []string
+	Keys      func() []string // the names of the locks' keys on the masters; nil: unknown
+	KeyPrefix string          // begins the names of all keys; the steps of a schedule leave it out
+	Pauses    Pauses
+	Runtime   cluster.Runtime
+	History   *history.Recorder
+	Start     time.Time // beginning of the run's time
+	TTL       time.Duration
+	Fill      int64 // number of bytes with which the fault memory fills a master
+	Seed      uint64
 
 	Source func(seed, stream uint64) rand.Source // makes a source of random numbers; nil: PCG
 }

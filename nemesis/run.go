@@ -36,7 +36,7 @@ func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 		random, s := n.fork(), plannedStep{Step: step, number: strconv.Itoa(i + 1)}
 		wait := func() { _ = n.env.Runtime.Sleep(ctx, s.At-n.now()) }
 		if s.After != "" {
-			seen := n.watch.expect(ctx, trigger(s.After))
+			seen := n.watch.expect(ctx, trigger(s.After, n.env.KeyPrefix))
 			wait = func() {
 				if seen() {
 					_ = n.env.Runtime.Sleep(ctx, s.Plus)
@@ -47,7 +47,7 @@ func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 			wait()
 			n.inject(ctx, s, random)
 			for s.Repeat && ctx.Err() == nil {
-				if n.watch.expect(ctx, trigger(s.After))() && n.env.Runtime.Sleep(ctx, s.Plus) == nil {
+				if n.watch.expect(ctx, trigger(s.After, n.env.KeyPrefix))() && n.env.Runtime.Sleep(ctx, s.Plus) == nil {
 					n.inject(ctx, s, random)
 				}
 			}

@@ -188,8 +188,8 @@ func (w *watch) refusals(masters []string) int {
 }
 
 // trigger returns a function that reports whether an operation is the event of a trigger.
-// CheckTrigger must have accepted the trigger.
-func trigger(s string) func(history.Op) bool {
+// CheckTrigger must have accepted the trigger. The names of keys in the history begin with prefix.
+func trigger(s, prefix string) func(history.Op) bool {
 	if m := stepPattern.FindStringSubmatch(s); m != nil {
 		phase, ended := history.PhaseInstall, []history.Type{history.OK}
 		if m[2] != "" { // the window is over, even if a master did not come back
@@ -205,6 +205,6 @@ func trigger(s string) func(history.Op) bool {
 		typ = history.Info
 	}
 	return func(op history.Op) bool {
-		return op.F == f && op.Type == typ && (m[1] == Any || op.Process == m[1]) && (m[3] == Any || op.Key == m[3])
+		return op.F == f && op.Type == typ && (m[1] == Any || op.Process == m[1]) && (m[3] == Any || op.Key == prefix+m[3])
 	}
 }

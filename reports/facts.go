@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/history/fault"
 	"lockpick/reports/term"
 )
 
@@ -68,10 +69,13 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 // serverOf returns the name and version of the servers of a run; empty: its masters were simulated.
 func serverOf(r *judge.Result) string {
 	name, version := judge.ServerOf(r.Versions)
-	if !slices.Contains([]string{scenario.Process, scenario.Docker}, r.Driver) {
-		return ""
+	switch said := strings.TrimSpace(name + " " + version); r.Driver {
+	case scenario.Process, scenario.Docker:
+		return said
+	case fault.Existing:
+		return said + ", servers of your own"
 	}
-	return strings.TrimSpace(name + " " + version)
+	return ""
 }
 
 // serviceOf returns the store whose servers the masters are, with its version; empty: it is Redis.

@@ -29,7 +29,11 @@ func (c *client) arrive(ctx context.Context) {
 			return
 		}
 		c.stays = a.Hold
-		if !c.use(ctx, cmp.Or(a.Key, c.w.keys[0])) {
+		key := c.w.keys[0]
+		if a.Key != "" {
+			key = c.w.config.KeyPrefix + a.Key
+		}
+		if !c.use(ctx, key) {
 			return
 		}
 	}

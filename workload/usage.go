@@ -40,11 +40,14 @@ var oddNames = []string{
 	"k0", "K0", "k 0", "k[0]", "k*", `k'0"`, "{k}0", "ключ-0", "k%s", `k\0`, strings.Repeat("long/", 40) + "0", strings.Repeat("long/", 40) + "1", "鍵🔑", "k:0:lock",
 }
 
-// keyNames returns the names of a workload's keys.
-func keyNames(n int, usages []Usage) []string {
+// keyNames returns the names of a workload's keys, which all begin with prefix.
+func keyNames(n int, usages []Usage, prefix string) []string {
 	names := Keys(n)
 	if slices.Contains(usages, OddNames) {
 		copy(names, oddNames)
+	}
+	for i := range names {
+		names[i] = prefix + names[i]
 	}
 	return names
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Lock           Kind
 	Clients        int
 	Keys           int
+	KeyPrefix      string // begins the names of all keys
 	TTL            time.Duration
 	TTLs           map[string]time.Duration // TTLs of clients that differ from TTL
 	Timeout        time.Duration            // per master; 0: the lock's default
@@ -75,7 +76,7 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 	if cfg.Source == nil {
 		cfg.Source = func(seed, stream uint64) rand.Source { return rand.NewPCG(seed, stream) }
 	}
-	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: keyNames(cfg.Keys, cfg.Usages), env: env}
+	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: keyNames(cfg.Keys, cfg.Usages, cfg.KeyPrefix), env: env}
 	w.Pauses = NewPauses(r, w.record)
 	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
 	shared := programs(&w.config, env)

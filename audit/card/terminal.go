@@ -44,7 +44,7 @@ func Terminal(w io.Writer, r *audit.Result, opt term.Options) error {
 	t.WriteByte('\n')
 	if row := r.Row("quiet"); row != nil && row.Waiting.Longest > 0 {
 		w := row.Waiting
-		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s It is told, and not judged.",
+		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s No verdict rests on these figures.",
 			term.Span(w.Longest.Round(time.Millisecond)), term.Plural(w.Overtaken, "time"), w.CommandsPerSecond, term.Span(w.Asleep.Round(time.Millisecond)), toldLate(r)))
 	}
 	t.Text("", totals(r)+".")

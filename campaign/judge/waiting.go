@@ -6,7 +6,7 @@ import (
 	"lockpick/history"
 )
 
-// Waiting describes how clients waited for the lock until it was granted. It is told, and not judged: few locks promise
+// Waiting describes how clients waited for the lock until it was granted. No verdict rests on these figures: few locks promise
 // an order or a load.
 type Waiting struct {
 	Longest           time.Duration `json:"longest"`             // ns, of the acquires that were granted

@@ -32,6 +32,7 @@ type Scenario struct {
 	Wait        int                 `yaml:"wait,omitempty"`
 	Admin       bool                `yaml:"admin,omitempty"`
 	Service     *spec.Service       `yaml:"service,omitempty"`
+	At          []string            `yaml:"at,omitempty"`
 	Clients     int                 `yaml:"clients"`
 	ClientsAs   string              `yaml:"clients_as"`
 	Keys        int                 `yaml:"keys"`
@@ -133,6 +134,9 @@ func init() {
 			More: "Without it masters refuse them (`NOPERM`), so that another program on this machine that finds a link does not convict the lock. Redis before 7.0 needs it: it cannot refuse `CLIENT KILL` alone."},
 		&Field{Name: "service", check: checkService, Drivers: []string{Process}, NoFlag: "it has fields of its own",
 			Help: "the servers of any other store as masters: program, ports, files and probes", More: "See [services.md](services.md)."},
+		&Field{Name: "at", Everyday: true, check: checkAt, RunOnly: true, OutsideSeed: true,
+			Help: "Redis servers of your own as masters, such as 127.0.0.1:6379: nothing is done to them",
+			More: "Faults hit links and clients only ([your own servers](#your-own-servers))."},
 	), section("Clients",
 		&Field{Name: "clients", Everyday: true, Default: 5, within: limits{1, 100}, Help: "number of clients"},
 		&Field{Name: "clients_as", Default: Goroutines, Values: texts([]string{Goroutines, Processes}), check: checkClientsAs, RunOnly: true,

@@ -85,7 +85,7 @@ func (s *Scenario) Config() cluster.Config {
 	return cluster.Config{
 		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
 		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas, Admin: s.Admin,
-		Image: s.Image, Server: s.Server,
+		Image: s.Image, Server: s.Server, At: s.addresses(),
 	}
 }
 

@@ -1,13 +1,10 @@
 package scenario
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"lockpick/cluster"
 	"lockpick/cluster/service/spec"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -27,17 +24,11 @@ func checkService(s *Scenario) *Problem {
 		return &Problem{"service", "Lockpick's own locks are for Redis: give the client of this service, a program (client)"}
 	case s.Driver != Auto && s.Driver != Process:
 		return &Problem{"driver", fmt.Sprintf("%s runs as processes: use driver: %s, or leave it out", s.Service.Name, Process)}
-	case s.Persistence != cmp.Or(Defaults().Persistence, string(cluster.None)) || s.MaxMemory != 0 || s.Eviction != "" || s.Replicas != 0 || s.Wait != 0 || s.Admin:
+	case s.configures():
 		return &Problem{"service", "persistence, max_memory, eviction, replicas, wait and admin are settings of Redis: the command and the files of the service have its settings"}
 	}
-	for i, name := range s.FaultNames() {
-		if !fault.Of(name).On(fault.Service) {
-			field := fmt.Sprintf("faults[%d]", i)
-			if len(s.Schedule) > 0 {
-				field = "schedule"
-			}
-			return &Problem{field, fmt.Sprintf("%s is a fault of redis-server: on a service there are %s", name, strings.Join(fault.NamesOn(fault.Service), ", "))}
-		}
+	if p := s.checkFaultsOn(fault.Service, "is a fault of redis-server: on a service"); p != nil {
+		return p
 	}
 	return s.checkLeader()
 }

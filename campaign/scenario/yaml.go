@@ -29,13 +29,13 @@ func Load(path string) (Scenario, error) {
 	return s, nil
 }
 
-// NamesSeed reports whether the file of a scenario sets the seed.
-func NamesSeed(path string) (bool, error) {
+// Sets reports whether the file of a scenario sets a field.
+func Sets(path, field string) (bool, error) {
 	file, err := parser.ParseFile(path, 0)
 	if err != nil {
 		return false, fmt.Errorf("scenario: %w", err)
 	}
-	return strictyaml.Find(file, "seed") != nil, nil
+	return strictyaml.Find(file, field) != nil, nil
 }
 
 // Parse parses a scenario, on top of the defaults. A schedule replaces the default faults. Errors begin with
@@ -65,6 +65,7 @@ func Parse(b []byte) (s Scenario, err error) {
 	if s.Schedule == nil && strictyaml.Find(file, "faults") == nil {
 		s.Faults = defaults
 	}
+	s.AdoptServers(func(field string) bool { return strictyaml.Find(file, field) != nil })
 	var problem *Problem
 	if errors.As(s.Check(), &problem) {
 		at := strictyaml.Find(file, problem.Field)

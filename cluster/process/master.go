@@ -197,7 +197,7 @@ func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, 
 	case state == cluster.Down || client == nil:
 		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, cluster.ErrDown)
 	}
-	found, err := snapshot(ctx, client, keys)
+	found, err := Snapshot(ctx, client, keys)
 	if err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, err)
 	}

@@ -131,11 +131,15 @@ var errOtherPassword = errors.New("it does not accept the password of the master
 // any other master must not delay the caller.
 const lookTimeout = time.Second
 
-// newInspectionClient returns the client for snapshots, whose connections have a name (CLIENT SETNAME)
-// unless it is empty. It does not retry, because a retry
-// would hide the state that snapshots show.
+// newInspectionClient returns the client for snapshots of a master.
 func newInspectionClient(addr, password, name string, dial cluster.Dialer) *redis.Client {
-	return redis.NewClient(&redis.Options{
+	return redis.NewClient(InspectionOptions(addr, password, name, dial))
+}
+
+// InspectionOptions returns the options of a client for snapshots, whose connections have a name (CLIENT SETNAME)
+// unless it is empty. It does not retry, because a retry would hide the state that snapshots show.
+func InspectionOptions(addr, password, name string, dial cluster.Dialer) *redis.Options {
+	return &redis.Options{
 		Dialer:                   func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) },
 		Addr:                     addr,
 		Password:                 password,
@@ -151,14 +155,14 @@ func newInspectionClient(addr, password, name string, dial cluster.Dialer) *redi
 		DisableIdentity:          true,
 		PoolSize:                 4,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	}
 }
 
 // noExpiry is the reply of PTTL for a key without an expiry.
 const noExpiry = time.Duration(-1)
 
-// snapshot reads everything in one round trip.
-func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snapshot, error) {
+// Snapshot reads everything in one round trip, and writes nothing.
+func Snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snapshot, error) {
 	var info, stats *redis.StringCmd
 	var clock *redis.TimeCmd
 	values, left := make([]*redis.StringCmd, len(keys)), make([]*redis.DurationCmd, len(keys))

@@ -20,6 +20,9 @@ const (
 // Service is the driver of the servers of a service, by name.
 const Service = "service"
 
+// Existing is the driver of Redis servers that Lockpick did not start, by name.
+const Existing = "existing"
+
 // The features that a driver may need for a fault; see Kind.Needs.
 const (
 	Shim     = "shim"

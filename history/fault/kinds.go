@@ -4,6 +4,7 @@ package fault
 var (
 	onRedis = []string{"docker", "process", "sim"}
 	all     = append(onRedis, Service)
+	anyone  = append(all, Existing) // nothing is done to the servers
 )
 
 // Kinds is the registry, in the order in which help texts list the kinds.
@@ -76,13 +77,13 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "partition", Aliases: []string{"refuse"}, Hits: Links, Drivers: all, Link: CutLink, Takes: []string{Mode, Direction},
+		Name: "partition", Aliases: []string{"refuse"}, Hits: Links, Drivers: anyone, Link: CutLink, Takes: []string{Mode, Direction},
 		Summary: "cuts clients from masters: both ways or one, bytes held or dropped",
 		Assumes: "what is held arrives after it heals; what is dropped breaks its connection",
 		healed:  "could be reached again", did: cut,
 	},
 	{
-		Name: "slow", Aliases: []string{"delay"}, Hits: Links, Drivers: all, Link: SlowLink, Takes: []string{Delay},
+		Name: "slow", Aliases: []string{"delay"}, Hits: Links, Drivers: anyone, Link: SlowLink, Takes: []string{Delay},
 		Summary: "delays what clients and masters send each other",
 		Assumes: "nothing is lost or overtakes",
 		healed:  "answered as fast as before",
@@ -95,7 +96,7 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "reset", Hits: Links, Drivers: all, Link: ResetLink,
+		Name: "reset", Hits: Links, Drivers: anyone, Link: ResetLink,
 		Summary: "breaks open connections and refuses new ones",
 		Assumes: "what has arrived is executed, although its sender learns nothing",
 		healed:  "could be reached again",
@@ -113,25 +114,25 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "client-partition", Hits: Links, Drivers: all, Link: CutLink, Isolates: true, Takes: []string{Mode, Direction},
+		Name: "client-partition", Hits: Links, Drivers: anyone, Link: CutLink, Isolates: true, Takes: []string{Mode, Direction},
 		Summary: "cuts one client from all masters for longer than its lease, at once after a grant",
 		Assumes: "what is held arrives after it heals; what is dropped breaks its connection",
 		healed:  "could be reached again", did: cut,
 	},
 	{
-		Name: "client-pause", Hits: Clients, Drivers: all, Client: ClientStops, Takes: []string{Point},
+		Name: "client-pause", Hits: Clients, Drivers: anyone, Client: ClientStops, Takes: []string{Point},
 		Summary: "stops a client after its quorum, before it enters, or between check and write",
 		Assumes: "garbage collectors, schedulers and page faults stop programs at any place, and clocks run on",
 		did:     clients("stopped", "to stop"),
 	},
 	{
-		Name: "client-kill", Hits: Clients, Drivers: all, Client: ClientEnds, Takes: []string{Point},
+		Name: "client-kill", Hits: Clients, Drivers: anyone, Client: ClientEnds, Takes: []string{Point},
 		Summary: "ends a client in its critical section, with the lock held; it starts anew",
 		Assumes: "nothing is released by the client that ended",
 		did:     clients("ended", "to end"),
 	},
 	{
-		Name: "client-clock", Hits: Clients, Drivers: all, Clock: ClientClock, Takes: []string{ClockField, Rate},
+		Name: "client-clock", Hits: Clients, Drivers: anyone, Clock: ClientClock, Takes: []string{ClockField, Rate},
 		Summary: "a client's wall clock jumps or strobes, or its clocks, also the monotonic one, drift",
 		Assumes: "monotonic clocks never jump, but may run at a wrong rate",
 		did: func(s *Scene) (string, string) {

@@ -28,6 +28,8 @@ var allowed = map[string][]string{
 	// The drivers. Docker's servers and those that are processes are driven alike.
 	"cluster/process": {"cluster", "cluster/resp", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
+	// Redis servers that run already: read and linked to, and nothing else.
+	"cluster/existing": {"cluster", "cluster/process", "cluster/resp"},
 	// Servers of any other store, as a scenario describes them.
 	"cluster/service":      {"cluster", "cluster/process", "cluster/service/spec"},
 	"cluster/service/spec": {},
@@ -95,7 +97,7 @@ var allowed = map[string][]string{
 // the simulator or real masters to run on, and clients that are processes.
 var testsAlso = map[string][]string{
 	"cluster/virtual":   {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history", "redlock/protocol"}, // a lock in a bubble is judged like a campaign
-	"campaign":          {"redlock", "workload/remote", "checker/narrative"},
+	"campaign":          {"redlock", "workload/remote", "checker/narrative", "cluster/existing"},
 	"campaign/scenario": {"campaign", "history"},           // the same seed, the same history
 	"campaign/judge":    {"campaign", "campaign/scenario"}, // histories to judge
 	"campaign/bubble":   {"locktest", "workload"},

@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/docker"
+	"lockpick/cluster/existing"
 	"lockpick/cluster/process"
 	"lockpick/cluster/service"
 	"lockpick/workload"
@@ -36,6 +37,7 @@ func init() {
 		return remote.Start(command, site)
 	}
 	campaign.StartService = service.Start
+	campaign.ConnectExisting = existing.Start
 	campaign.ProgramClocks = func(ctx context.Context) (workload.ProgramClocks, error) {
 		c, err := process.NewProgramClocks(ctx)
 		if err != nil {

@@ -23,11 +23,11 @@ func (c *campaign) nameKeys() {
 		return
 	}
 	c.keyPrefix = "lockpick-" + strings.ToLower(rand.Text()) + ":"
-	says := "they end by their TTL"
+	says := "what no client releases ends by its TTL"
 	if c.s.Fencing {
 		says += ", but counters of fencing tokens have none, and stay"
 	}
-	c.opt.Progress("the names of the keys contain %s; nothing else is written on the servers, and nothing is deleted that is not released: %s", c.keyPrefix, says)
+	c.opt.Progress("the names of all keys of this run contain %s: nothing else is written on the servers, and %s", c.keyPrefix, says)
 }
 
 // noteRedisKey collects the key that a vote names, so that snapshots include it.

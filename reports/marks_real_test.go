@@ -80,6 +80,9 @@ func TestEveryViolationIsDrawn(t *testing.T) {
 	if n := browsertest.Ask[float64](b, listed); n != float64(all) {
 		b.Errorf("the list has %v violations, the history %d", n, all)
 	}
+	if n := browsertest.Ask[float64](b, `document.querySelectorAll('.violations li .level:not([title])').length`); n > 0 {
+		b.Errorf("%v levels in the list do not say what they mean", n)
+	}
 	b.Do(chromedp.Click(chromedp.CSS(".violations li:last-child button")))
 	b.Wait("the last one in the timeline", `lockpick.pinned && lockpick.pinned.kind === 'mark' && lockpick.pinned.i === lockpick.counts.marks - 1 && lockpick.view.from > lockpick.view.start`)
 	b.Do(chromedp.Click(chromedp.CSS("#close")), chromedp.Click(chromedp.CSS("#fit")))

@@ -21,13 +21,14 @@ class Others {
   more() {
     const {app} = this, {data} = app, {marks} = data, first = this.shown;
     this.shown = Math.min(first + this.atOnce, marks.n);
-    const rows = document.createDocumentFragment();
+    const rows = document.createDocumentFragment(), marksOf = new Map();
+    for (const mark of document.querySelectorAll('abbr.level[title]')) marksOf.set(mark.textContent, mark); // they say what a level means
     for (let p = first; p < this.shown; p++) {
       const i = marks.order.items[p], [level, property] = marks.kinds[marks.kind[i]], clients = marks.clients(i).map((c) => data.clients[c]);
       const row = element('li'), button = element('button');
       button.type = 'button';
       button.tabIndex = -1;
-      button.append(element('span', exactText(marks.at[i]), 'when'), element('span', level, 'level'),
+      button.append(element('span', exactText(marks.at[i]), 'when'), marksOf.has(level) ? marksOf.get(level).cloneNode(true) : element('span', level, 'level'),
         element('span', `${property} on ${data.keys[marks.key[i]] || '?'}` + (clients.length ? `: ${list(clients)}` : ''), 'text'));
       button.addEventListener('click', () => {
         app.mark(i);

@@ -4,7 +4,7 @@ const commandNames = ['set', 'extend', 'release', 'write back', 'look'];
 const replyNames = ['yes', 'no', 'no reply'];
 const outcomeNames = ['granted', 'refused', 'unknown'];
 const endingNames = ['still there at the end', 'released', 'its TTL ended', 'lost when the master went down', 'replaced by another token', 'gone, as the master itself said'];
-const effectNames = ['applied', 'applied, although one of a later lease had been', 'refused by the resource'];
+const effectNames = ['applied', 'applied, although one of a later lease had been', 'refused by the storage'];
 
 // momentText writes a time of the run as exactly as a step of the scale needs.
 function momentText(us, step) {

@@ -15,7 +15,7 @@ type Property struct {
 	Name  string `json:"property"` // mutual-exclusion, …
 	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
 	Says  string `json:"-"`        // the sentence
-	Title string `json:"-"`        // what people read instead of the name; "": the name says at once what it is about
+	Title string `json:"-"`        // the name in reports; "": Name
 	Help  string `json:"-"`        // the flags that make a scenario test it; "": none are known
 
 	Needs           Feature `json:"-"` // what the lock or the guarded resource must have

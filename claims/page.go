@@ -20,7 +20,7 @@ var pageFiles embed.FS
 
 // resultsPage is a matrix: a row for each claim, a column for each level. Each cell has a
 // mark for each finding, which links to the report of the run that shows it.
-var resultsPage = web.New(web.Page{Files: pageFiles, Name: "claims", Styles: []string{"matrix"}, Scripts: []string{"back", "claims"}, Funcs: template.FuncMap{
+var resultsPage = web.New(web.Page{Files: pageFiles, Name: "claims", Styles: []string{"matrix"}, Scripts: []string{"back", "matrix", "claims"}, Funcs: template.FuncMap{
 	"truth": truthMark, "how": func(f Finding) string { return howFound(&f) }, "figure": func(f *Metric) string { return figureValue(*f) },
 	"outcomes": func(r *Result, o string) int { return r.Count()[Outcome(o)] }, "letter": letter,
 }})

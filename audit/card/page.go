@@ -19,7 +19,7 @@ var pageFiles embed.FS
 
 // cardPage is the report card: a row for each situation, a column for each level. The
 // mark in a cell links to the run that shows the outcome.
-var cardPage = web.New(web.Page{Files: pageFiles, Name: "audit", Styles: []string{"matrix", "audit"}, Scripts: []string{"back", "audit"}, Funcs: template.FuncMap{
+var cardPage = web.New(web.Page{Files: pageFiles, Name: "audit", Styles: []string{"matrix", "audit"}, Scripts: []string{"back", "matrix", "audit"}, Funcs: template.FuncMap{
 	"notVaried": notVaried,
 	"hintsMean": func() string { return judge.HintsMean },
 	"span":      func(d time.Duration) string { return term.Span(d.Round(time.Millisecond)) }, "says": describe,

@@ -10,5 +10,5 @@
 // after. Terminal, story, diagram and page render these events and know nothing else, so an event has one time and one
 // sentence everywhere. Cause names what a violation comes from, by its events.
 //
-// What happened is from package facts. A narrative knows no property: Scope says what it is about.
+// Package facts says what happened. This package knows no property: a Scope says what its narrative is about.
 package narrative

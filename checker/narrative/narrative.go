@@ -34,7 +34,7 @@ type placed struct {
 // Scope says what a narrative is about.
 type Scope struct {
 	Title    string // the violated property in words
-	Sections bool   // its leases are told with the critical sections under them
+	Sections bool   // the narrative also has the critical sections of its leases
 	Effects  bool   // the first late write under its leases is part of the reason
 	Writes   bool   // it is about writes, and tells those that matter itself
 }

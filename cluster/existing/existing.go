@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,21 +23,13 @@ const answerWithin = 5 * time.Second
 type servers struct {
 	name, version string
 	all           []*server
-
-	mu     sync.Mutex
-	closed bool
-	links  map[route]*cluster.TCPLink
-}
-
-type route struct {
-	client string
-	server int
+	links         cluster.Links
 }
 
 // Start connects to the servers at cfg.At. It returns an error if one does not answer, or is not an independent Redis
 // that takes writes.
 func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
-	c := &servers{links: map[route]*cluster.TCPLink{}}
+	c := &servers{}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no answer within %v", answerWithin))
 	defer cancel()
 	runs := map[string]string{} // names of servers, by the id of their run
@@ -80,37 +71,16 @@ func (c *servers) Masters() []cluster.Master {
 }
 
 func (c *servers) Link(client string, master int) (cluster.Link, error) {
-	if master < 0 || master >= len(c.all) {
-		return nil, fmt.Errorf("link %s to master %d: there are the masters 0 to %d", client, master, len(c.all)-1)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, fmt.Errorf("link %s to %s: %w", client, c.all[master].name, cluster.ErrClosed)
-	}
-	r := route{client, master}
-	if l, ok := c.links[r]; ok {
-		return l, nil
-	}
-	at := c.all[master].at
-	l, err := cluster.NewLink(func() string { return at.Server }, cluster.LinkOptions{Own: true, User: at.User, Password: at.Password})
-	if err != nil {
-		return nil, fmt.Errorf("link %s to %s: %w", client, c.all[master].name, err)
-	}
-	c.links[r] = l
-	return l, nil
+	return c.links.Link(client, master, c.Masters(), func() (*cluster.TCPLink, error) {
+		at := c.all[master].at
+		return cluster.NewLink(func() string { return at.Server }, cluster.LinkOptions{Own: true, User: at.User, Password: at.Password})
+	})
 }
 
 // Close ends the connections to the servers, and leaves the servers as they are.
 func (c *servers) Close() (err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	if !c.links.Close() {
 		return nil
-	}
-	c.closed = true
-	for _, l := range c.links {
-		l.Close()
 	}
 	for _, s := range c.all {
 		err = errors.Join(err, s.client.Close())

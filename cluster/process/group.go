@@ -31,16 +31,8 @@ type group struct {
 	shim    error  // the reason why the faults of the shim are not available; nil if they are
 	after   func() // the driver's last step of Close
 
-	mu     sync.Mutex
-	closed bool
-	links  map[linkKey]*cluster.TCPLink
-	close  func() error
-}
-
-// linkKey names the two ends of a link.
-type linkKey struct {
-	client string
-	master int
+	links cluster.Links
+	close func() error
 }
 
 // Site describes one server for its engine.
@@ -80,7 +72,7 @@ type Build func(Site) Engine
 // Open starts the masters, after the driver has prepared everything that it needs. shim is
 // the path of the fault shim; if there is none, why is the reason.
 func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, shim string, why error, after func()) (cluster.Cluster, error) {
-	g := &group{driver: driver, after: after, dial: cluster.Dial, links: map[linkKey]*cluster.TCPLink{}, shim: why}
+	g := &group{driver: driver, after: after, dial: cluster.Dial, shim: why}
 	if g.serversAreOwn() {
 		g.dial = cluster.DialOwn
 	}
@@ -167,7 +159,7 @@ func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, 
 			m, err := g.first(ctx, sites[0], engine)
 			g.masters[i] = m
 			if m != nil {
-				m.links = func() map[string]*cluster.TCPLink { return g.linksTo(i) }
+				m.links = func() map[string]*cluster.TCPLink { return g.links.To(i) }
 			}
 			if err != nil || each == 1 {
 				return err
@@ -264,39 +256,12 @@ func (g *group) Masters() []cluster.Master {
 	return all
 }
 
-// linksTo returns the links to a master, by client.
-func (g *group) linksTo(master int) map[string]*cluster.TCPLink {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	found := map[string]*cluster.TCPLink{}
-	for w, l := range g.links {
-		if w.master == master {
-			found[w.client] = l
-		}
-	}
-	return found
-}
-
 func (g *group) Link(client string, master int) (cluster.Link, error) {
-	if master < 0 || master >= len(g.masters) {
-		return nil, fmt.Errorf("link %s to master %d: there are the masters 0 to %d", client, master, len(g.masters)-1)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, cluster.ErrClosed)
-	}
-	w := linkKey{client, master}
-	if l, ok := g.links[w]; ok {
-		return l, nil
-	}
-	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) },
-		cluster.LinkOptions{Own: true, Dial: g.dial, User: g.masters[master].now().ClientUser, Password: g.masters[master].now().Password, Accounts: g.masters[master].accounts})
-	if err != nil {
-		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
-	}
-	g.links[w] = l
-	return l, nil
+	return g.links.Link(client, master, g.Masters(), func() (*cluster.TCPLink, error) {
+		m := g.masters[master]
+		return cluster.NewLink(func() string { return m.addrFor(client) },
+			cluster.LinkOptions{Own: true, Dial: g.dial, User: m.now().ClientUser, Password: m.now().Password, Accounts: m.accounts})
+	})
 }
 
 func (g *group) Close() error { return g.close() }
@@ -304,12 +269,7 @@ func (g *group) Close() error { return g.close() }
 // remove does the work of Close, and runs once.
 func (g *group) remove() error {
 	g.end()
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	for _, l := range g.links {
-		l.Close()
-	}
+	g.links.Close()
 	errs := g.removeMasters()
 	if g.root != "" {
 		errs = append(errs, RemoveRoot(g.root))

@@ -4,9 +4,9 @@
 //	client c1 ──link──► m1 ◄──link──► m2     each arrow is a TCPLink of this process
 //
 // A node is a process that ends with the harness, as a redis-server does (package process). Its ports are known to the
-// harness alone: clients and other nodes are told addresses of links. A link between two nodes belongs to one
-// direction, so that faults can cut any node from any other. Where all nodes are told the same address (Link), the
-// process that dials is found by its socket. A link listens only while its node's process lives, because a node that
+// harness alone: clients and other nodes get the addresses of links. Each pair of nodes has a link for each direction,
+// so that faults can cut any node from any other. Where all nodes get the same address of a node (Link), its link finds
+// out by the socket which process dials. A link listens only while its node's process lives, because a node that
 // is down refuses connections.
 //
 // A connection that goes past the links would be out of reach for faults. A look at the machine's connections finds

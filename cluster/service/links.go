@@ -45,7 +45,7 @@ func (c *nodes) pair(r route, listens bool) (*cluster.TCPLink, error) {
 	return l, nil
 }
 
-// front returns the address of a port of a node that all nodes are told.
+// front returns the address at which all other nodes reach a port of a node.
 func (c *nodes) front(to int, port string) (string, error) {
 	at := front{to, port}
 	c.mu.Lock()

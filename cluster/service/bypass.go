@@ -115,7 +115,7 @@ func (c *nodes) Bypass() error {
 		}
 		if n, ok := c.holder(x.inode); ok {
 			if n != to {
-				return fmt.Errorf("%s goes past the links: it is connected directly to port %d of %s, where faults cannot cut it. In the service, use .Link or .To wherever a node is told the address of another, and list under announces the ports on which nodes tell their own", n.name, x.to, to.name)
+				return fmt.Errorf("%s goes past the links: it has a connection to port %d of %s that faults cannot cut. In the service, use .Link or .To wherever a node is told the address of another, and list under announces the ports on which nodes tell their own", n.name, x.to, to.name)
 			}
 			continue
 		}
@@ -125,7 +125,7 @@ func (c *nodes) Bypass() error {
 		}
 		if group, err := syscall.Getpgid(pid); err == nil && !c.probes.has(group) {
 			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-			return fmt.Errorf("process %d (%s) goes past the links: it is connected directly to port %d of %s, where faults cannot cut it. A client must use the addresses that it gets in init", pid, strings.TrimSpace(string(name)), x.to, to.name)
+			return fmt.Errorf("process %d (%s) goes past the links: it has a connection to port %d of %s that faults cannot cut. Clients have to use the addresses that they are told", pid, strings.TrimSpace(string(name)), x.to, to.name)
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@
 SHELL = bash
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
-MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/reported examples/adapters examples/cluster examples/services/etcd clients/go
+MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/redsync examples/own-main examples/reported examples/adapters examples/cluster examples/services/etcd clients/go
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -82,7 +82,7 @@ SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./se
 # the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26).
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./cluster/sim ./history/... ./locktest ./risk ./search/... ./serve
 # The other modules depend on libraries that take minutes to build.
-QUICK = examples/own-lock examples/own-main examples/reported
+QUICK = examples/own-lock examples/redsync examples/own-main examples/reported
 SLOW = $(filter-out $(QUICK),$(MODULES))
 # Those of them that have tests.
 TESTED = examples/adapters examples/otel examples/prometheus examples/cluster

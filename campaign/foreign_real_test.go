@@ -133,11 +133,12 @@ func TestLockWithoutVotesOrLease(t *testing.T) {
 	}
 }
 
-// TestClientsAreRestartedAndTheirStderrIsKept: a client that dies starts anew, and what it said is in the run's folder.
+// TestClientsAreRestartedAndTheirStderrIsKept: a client that dies starts anew, and what it said is in the run's folder. It
+// answers one acquire: one that has never answered would end the run.
 func TestClientsAreRestartedAndTheirStderrIsKept(t *testing.T) {
 	s := foreignScenario(t, "sh", "-c", `echo born >&2; while read -r l; do case $l in
 *'"init"'*) echo '{"type":"ok"}';;
-*'"acquire"'*) echo last words >&2; exit 7;;
+*'"acquire"'*) [ -n "$asked" ] && { echo last words >&2; exit 7; }; asked=yes; echo '{"type":"fail","error":"taken"}';;
 *'"exit"'*) exit;;
 esac; done`)
 	s.TimeLimit, s.Clients, s.Faults = 2*time.Second, 1, nil

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -98,27 +97,17 @@ func (c *Client) ask(ctx context.Context, conversation protocol.Conversation, cm
 }
 
 // askAndPass is ask for the release of a lease: it passes ticket as soon as the SET of the
-// next waiter cannot overtake the release. Masters that do not come from New do not tell when
-// that is, and the caller passes the ticket after the votes.
-func (c *Client) askAndPass(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, ticket transport.Ticket, enough func(*tally) bool, s *settings) *tally {
+// next waiter cannot overtake the release. A conversation that is not protocol.Orderly does not
+// tell when that is, and the caller passes the ticket after the votes.
+func (c *Client) askAndPass(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, ticket protocol.Ticket, enough func(*tally) bool, s *settings) *tally {
 	t := c.tally()
-	if redis, ok := conversation.(*transport.Session); ok { // allocates less than an iterator
-		redis.Each(ctx, &cmd, nil, c.perMaster(s), ticket, func(v Vote) bool {
-			t.add(v)
-			return !enough(t)
-		})
+	t.enough = enough
+	if o, ok := conversation.(protocol.Orderly); ok {
+		o.Count(ctx, cmd, c.perMaster(s), ticket, t)
 		return t
 	}
-	askOther(ctx, conversation, cmd, c.perMaster(s), t, enough)
+	conversation.Ask(ctx, cmd, nil, c.perMaster(s))(t.Count)
 	return t
-}
-
-func askOther(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, timeout time.Duration, t *tally, enough func(*tally) bool) {
-	for v := range conversation.Ask(ctx, cmd, nil, timeout) {
-		if t.add(v); enough(t) {
-			return
-		}
-	}
 }
 
 // tally returns an empty tally, from the memory of a freed one if there is one.
@@ -144,7 +133,7 @@ var tallies sync.Pool
 // which allows for roundTrips round trips to the slowest master, up to TTL/4.
 func (c *Client) perMaster(s *settings) time.Duration {
 	d := s.perMaster()
-	if m, ok := c.masters.(*transport.Masters); ok && s.timeout == 0 {
+	if m, ok := c.masters.(protocol.Meter); ok && s.timeout == 0 {
 		d = max(d, min(roundTrips*m.RoundTrip(), s.ttl/4))
 	}
 	return d

@@ -82,7 +82,7 @@ func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) 
 // ones. If m implements io.Closer, the Client's Close calls m.Close. The errors are those
 // of New.
 func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
-	s, err := defaults().with(opts)
+	s, err := with(defaults(), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 		return nil, errors.New("redlock: no masters")
 	}
 	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, queues: map[string]*waitQueue{}, sweepAt: minSweep}
-	if r, ok := m.(*transport.Masters); ok && s.hooks.Suspect != nil {
-		r.OnSuspect = func(h transport.Health) { s.hooks.Suspect(MasterHealth(h)) }
+	if watched, ok := m.(protocol.Monitor); ok && s.suspect != nil {
+		watched.OnSuspect(s.suspect)
 	}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
@@ -118,7 +118,7 @@ func (c *Client) Quorum() int { return c.quorum }
 // An invalid option and an empty key are errors of other types.
 //
 // The context of the lease does not end when ctx does, but has its values.
-func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lease, error) {
+func (c *Client) Lock(ctx context.Context, key string, opts ...CallOption) (*Lease, error) {
 	return c.lock(ctx, nil, key, opts)
 }
 
@@ -126,7 +126,7 @@ func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lease, 
 // Lock. It fails with an *Error that wraps ErrTaken, ErrNoQuorum, ErrExpired or ErrClosed,
 // and with WithFencing also ErrLost. An invalid option and an empty key are errors of
 // other types.
-func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lease, error) {
+func (c *Client) TryLock(ctx context.Context, key string, opts ...CallOption) (*Lease, error) {
 	s, err := c.begin(ctx, "lock", key, opts)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Leas
 	return lease, nil
 }
 
-func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*Lease, error) {
+func (c *Client) lock(ctx, parent context.Context, key string, opts []CallOption) (*Lease, error) {
 	s, err := c.begin(ctx, "lock", key, opts)
 	if err != nil {
 		return nil, err
@@ -299,12 +299,11 @@ var errNotTried = errors.New("not tried")
 
 // begin checks a call's arguments and returns its settings, which do not change after
 // that. op is the Op of the error if ctx has ended.
-func (c *Client) begin(ctx context.Context, op, key string, opts []Option) (s *settings, err error) {
+func (c *Client) begin(ctx context.Context, op, key string, opts []CallOption) (s *settings, err error) {
 	s = &c.settings
 	if len(opts) > 0 {
 		var own settings
-		own, err = s.with(opts)
-		own.runtime, own.prefix = s.runtime, s.prefix
+		own, err = with(*s, opts)
 		s = &own
 	}
 	switch {

@@ -3,7 +3,6 @@ package redlock
 import (
 	"strings"
 
-	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -17,7 +16,7 @@ func setCommand(key, token string, ttlMS int64, fencing bool) protocol.Command {
 
 func releaseCommand(key, token string, publish bool) protocol.Command {
 	if publish {
-		return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, transport.Channel(key)}}
+		return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, protocol.ReleaseChannel(key)}}
 	}
 	return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareAndDelete}
 }

@@ -243,7 +243,7 @@ func TestMixedLocksDoNotHang(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
-			var opts []redlock.Option
+			var opts []redlock.CallOption
 			if g > 1 {
 				opts = append(opts, redlock.WithSequential())
 			}

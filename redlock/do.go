@@ -17,7 +17,7 @@ import (
 // If Do cannot acquire the lock, it returns the error of Lock and does not call f.
 // Otherwise it returns the error of f, joined (errors.Join) with the reason why the lease
 // ended if it ended before f returned, or else with the error of Unlock.
-func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context) error, opts ...Option) (err error) {
+func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context) error, opts ...CallOption) (err error) {
 	lease, err := c.lock(ctx, ctx, key, opts)
 	if err != nil {
 		return err

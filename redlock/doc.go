@@ -38,7 +38,7 @@
 // A master is suspect if it does not reply within the timeout (WithTimeout), cannot be
 // connected to, or executes no commands (LOADING, READONLY, WRONGPASS). A suspect master
 // gets no commands, and its vote is an error at once, until it answers a probe. Probes back
-// off exponentially, to one per second. Client.Health and Hooks.Suspect report the state.
+// off exponentially, to one per second. Client.Health and WithSuspect report the state.
 //
 // Every failed attempt and every Unlock releases the lock on all masters, whatever they voted
 // and even if the caller's context has ended. The release is a script that deletes the key

@@ -189,7 +189,7 @@ func (s *story) forget(masters []string) {
 func (s *story) act(words []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var opts []redlock.Option
+	var opts []redlock.CallOption
 	for _, word := range words[1:] {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {

@@ -25,10 +25,6 @@ type Hooks struct {
 	// ErrExpired or ErrLost, and at the limit of WithMaxHold ErrExtensionLimit, too. With
 	// ErrReleased the release has not been sent yet.
 	Ended func(lease *Lease, cause error)
-	// Suspect is called when a master becomes suspect (Err is the reason), and when it
-	// recovers (Err is nil). Calls may be concurrent. It must be set in an option of New:
-	// Lock and other calls ignore it.
-	Suspect func(MasterHealth)
 }
 
 // Vote is one master's reply to one command, or the reason why there is none.
@@ -80,10 +76,4 @@ func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
 }
 
 // MasterHealth is the state of a master.
-type MasterHealth struct {
-	Name string // its address, or "failover master N"
-	// Err is the reason why the master is suspect; nil if it is not.
-	Err error
-	// RoundTrip is the duration of the fastest recent reply; 0 before the first reply.
-	RoundTrip time.Duration
-}
+type MasterHealth = protocol.MasterHealth

@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -18,15 +14,18 @@ import (
 //
 // Connect fails if fewer than a quorum of masters answer before ctx ends and within 1 s per
 // command. The error joins those of the masters that did not answer, and is not an *Error.
-// On masters that do not come from New or NewMasters, Connect does nothing and returns nil,
-// nil.
+// On masters that are not protocol.Connector, Connect does nothing and returns nil, nil. The
+// states are those of Health.
 func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
-	m, ok := c.masters.(*transport.Masters)
+	m, ok := c.masters.(protocol.Connector)
 	if !ok {
 		return nil, nil
 	}
 	m.Connect(ctx)
 	health, up := c.Health(), 0
+	if health == nil { // nobody knows
+		return nil, nil
+	}
 	errs := []error{fmt.Errorf("redlock: connect: fewer than %d of %d masters answered", c.quorum, c.n)}
 	for _, h := range health {
 		if h.Err == nil {
@@ -42,27 +41,17 @@ func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
 }
 
 // Health returns the state of each master, in the order of New, without sending a command.
-// A master that was not used yet counts as healthy. For masters that do not come from New
-// or NewMasters, Health returns nil.
+// A master that was not used yet counts as healthy. For masters that are not protocol.Monitor,
+// Health returns nil.
 func (c *Client) Health() []MasterHealth {
-	m, ok := c.masters.(*transport.Masters)
-	if !ok {
-		return nil
+	if m, ok := c.masters.(protocol.Monitor); ok {
+		return m.Health()
 	}
-	var all []MasterHealth
-	for _, h := range m.Health() {
-		all = append(all, MasterHealth(h))
-	}
-	return all
+	return nil
 }
 
 // MasterKey describes the key of a lock on one master.
-type MasterKey struct {
-	Name      string
-	Token     string        // the value of the key (see Lease.Token); "" if there is no key
-	Remaining time.Duration // the key's TTL; -1 if it has none
-	Err       error         // set if the master did not answer, or answered with an error
-}
+type MasterKey = protocol.MasterKey
 
 // Inspect reads the key of a lock on every master. holder is the token that a quorum
 // stores, or "" if there is none. Inspect is for people and tools: when it returns, the
@@ -70,30 +59,14 @@ type MasterKey struct {
 // timeouts are those of the go-redis clients, and ctx.
 //
 // The error is an *Error that wraps ErrNoQuorum if fewer than a quorum of masters answered;
-// the errors of the masters are in masters. Masters that do not come from New or
-// NewMasters cannot be inspected, which is an error of another type.
+// the errors of the masters are in masters. Masters that are not protocol.Reader cannot be
+// inspected, which is an error of another type.
 func (c *Client) Inspect(ctx context.Context, key string) (holder string, masters []MasterKey, err error) {
-	m, ok := c.masters.(*transport.Masters)
+	m, ok := c.masters.(protocol.Reader)
 	if !ok {
 		return "", nil, errors.New("redlock: these masters cannot be inspected")
 	}
-	name := c.settings.stored(key)
-	masters = make([]MasterKey, c.n)
-	errs := m.Each(func(i int, client redis.UniversalClient) error {
-		pipe := client.Pipeline()
-		token, ttl := pipe.Get(ctx, name), pipe.PTTL(ctx, name)
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-			return err
-		}
-		k := &masters[i]
-		if k.Token = token.Val(); k.Token != "" {
-			k.Remaining = max(ttl.Val(), -1)
-		}
-		return nil
-	})
-	for i, name := range m.Names() {
-		masters[i].Name, masters[i].Err = name, errs[i]
-	}
+	masters = m.Read(ctx, c.settings.stored(key))
 	votes, answered := map[string]int{}, 0
 	for _, k := range masters {
 		if k.Err == nil {

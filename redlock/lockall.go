@@ -18,7 +18,7 @@ type Leases []*Lease
 //
 // Its error is that of Lock, joined (errors.Join) with the errors of releasing the locks
 // that were acquired. An empty list of keys is an error of another type.
-func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (Leases, error) {
+func (c *Client) LockAll(ctx context.Context, keys []string, opts ...CallOption) (Leases, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("redlock: LockAll needs at least one key")
 	}
@@ -38,7 +38,7 @@ func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (Le
 var errWaitedTooLong = errors.New("the first of the locks was held too long while the others were waited for")
 
 // lockAll makes one round: it acquires all locks, or releases those that it acquired.
-func (c *Client) lockAll(ctx context.Context, keys []string, opts []Option) (all Leases, err error) {
+func (c *Client) lockAll(ctx context.Context, keys []string, opts []CallOption) (all Leases, err error) {
 	r := c.settings.runtime
 	waiting, end := r.WithCancelCause(ctx)
 	defer end(nil)

@@ -9,11 +9,26 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Option changes a default. An option of New applies to every lock of the Client; an
-// option of Lock, TryLock, LockAll or Do applies to that call and its leases. Options are
-// checked when they are used: a bad value is an error of that call. Durations are on the
-// clock of the client, unless an option says otherwise.
-type Option func(*settings)
+// Option changes a default of New: it applies to every lock of the Client. Options are checked
+// when they are used: a bad value is an error of that call. Durations are on the clock of the
+// client, unless an option says otherwise.
+type Option interface{ apply(*settings) }
+
+// CallOption is an Option that Lock, TryLock, LockAll and Do take, too. There it applies to that
+// call and its leases.
+type CallOption interface {
+	Option
+	call()
+}
+
+type clientOption func(*settings)
+
+func (o clientOption) apply(s *settings) { o(s) }
+
+type callOption func(*settings)
+
+func (o callOption) apply(s *settings) { o(s) }
+func (callOption) call()               {}
 
 type settings struct {
 	ttl         time.Duration
@@ -33,6 +48,7 @@ type settings struct {
 	wait        int
 	wakeups     bool
 	hooks       Hooks
+	suspect     func(MasterHealth)
 	runtime     protocol.Runtime
 }
 
@@ -48,7 +64,7 @@ func defaults() settings {
 // WithTTL sets how long masters keep a lock that is neither released nor extended (distlock:
 // auto-release time). A lease is valid for a shorter time: see Lease.Until. The default is
 // 10 s. The TTL is truncated to whole milliseconds, the unit of PX.
-func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl } }
+func WithTTL(ttl time.Duration) CallOption { return callOption(func(s *settings) { s.ttl = ttl }) }
 
 // WithTimeout sets how long a master may take to reply: after that, its vote is an error.
 // It should be small compared to the TTL, so that a failed attempt costs little of it
@@ -62,21 +78,21 @@ func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl 
 // 20 times the timeout, at most 2 s, because connecting is part of it (releases excepted).
 // To a master that answers other commands meanwhile, and so is merely busy, it may take
 // ten times the timeout.
-func WithTimeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
+func WithTimeout(d time.Duration) CallOption { return callOption(func(s *settings) { s.timeout = d }) }
 
 // WithDrift sets the allowance for clocks that run at different rates, factor·TTL + fixed. It
 // shortens the validity of a lease (distlock, "Safety arguments": CLOCK_DRIFT). The default
 // is 0.01 and 2 ms; the 2 ms are there because Redis expires keys in whole milliseconds.
-func WithDrift(factor float64, fixed time.Duration) Option {
-	return func(s *settings) { s.driftFactor, s.driftFixed = factor, fixed }
+func WithDrift(factor float64, fixed time.Duration) CallOption {
+	return callOption(func(s *settings) { s.driftFactor, s.driftFixed = factor, fixed })
 }
 
 // WithRetryDelay sets the bounds of the random delay after a failed attempt. Each delay is
 // drawn uniformly from min to max, both included. The default is 20 to 300 ms. Equal
 // bounds make the delay constant: clients that split the votes once are then likely to
 // split them again (distlock, "Retry on failure").
-func WithRetryDelay(min, max time.Duration) Option {
-	return func(s *settings) { s.retryMin, s.retryMax, s.retryDelay = min, max, nil }
+func WithRetryDelay(min, max time.Duration) CallOption {
+	return callOption(func(s *settings) { s.retryMin, s.retryMax, s.retryDelay = min, max, nil })
 }
 
 // WithRetryDelayFunc sets a function that returns the delay after a failed attempt, and
@@ -84,8 +100,8 @@ func WithRetryDelay(min, max time.Duration) Option {
 // f restores WithRetryDelay. Several goroutines may call f at the same time. Its result
 // should be random (see WithRetryDelay), for example
 // rand.N(min(20<<attempt, 1000)) milliseconds.
-func WithRetryDelayFunc(f func(attempt int) time.Duration) Option {
-	return func(s *settings) { s.retryDelay = f }
+func WithRetryDelayFunc(f func(attempt int) time.Duration) CallOption {
+	return callOption(func(s *settings) { s.retryDelay = f })
 }
 
 // WithMaxHold limits how long a lock can be held by extending its lease, counted from the
@@ -93,41 +109,40 @@ func WithRetryDelayFunc(f func(attempt int) time.Duration) Option {
 // lock forever (distlock, "Extending the lock"). At the limit the lease ends with
 // ErrExtensionLimit. The limit does not shorten the first lease. The default, which 0
 // selects, is ten times the TTL.
-func WithMaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
+func WithMaxHold(d time.Duration) CallOption { return callOption(func(s *settings) { s.maxHold = d }) }
 
 // WithMaxAttempts limits the attempts of one Lock. After the last one, its error wraps
 // ErrRetryLimit. Waiting in the queue behind other callers of the same Client is not an
 // attempt. The default, which 0 selects, is no limit.
-func WithMaxAttempts(n int) Option { return func(s *settings) { s.maxAttempts = n } }
+func WithMaxAttempts(n int) CallOption { return callOption(func(s *settings) { s.maxAttempts = n }) }
 
 // WithMargin ends leases earlier than safety requires (Lease.Until and Lease.Context), so
 // that the work has time to stop before another client can acquire the lock. The default
 // is 0. The margin must be shorter than the validity that remains after the drift
 // allowance.
-func WithMargin(d time.Duration) Option { return func(s *settings) { s.margin = d } }
+func WithMargin(d time.Duration) CallOption { return callOption(func(s *settings) { s.margin = d }) }
 
 // WithPrefix adds a prefix to every key on the masters. Errors and hooks name keys without
-// it, except that Vote.Key is the key on the masters. Only New and NewWithMasters take
-// this option into account.
-func WithPrefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
+// it, except that Vote.Key is the key on the masters.
+func WithPrefix(prefix string) Option { return clientOption(func(s *settings) { s.prefix = prefix }) }
 
 // WithVoteRecovery makes Extend win back lost votes: after a quorum that still stored the
 // token has prolonged it, Extend also sends a SET NX to the masters that did not. A lease
 // that is extended over hours then survives masters that restart one after the other
 // without persistence. The votes count from the next extension on. The SET NX costs
 // nothing if all masters prolonged the key.
-func WithVoteRecovery() Option { return func(s *settings) { s.recovers = true } }
+func WithVoteRecovery() CallOption { return callOption(func(s *settings) { s.recovers = true }) }
 
 // WithSequential sends SET to one master after the other, as distlock's step 2 describes,
 // instead of to all at once. It exists for comparison: it is slower, and clients split the
 // votes more often.
-func WithSequential() Option { return func(s *settings) { s.sequential = true } }
+func WithSequential() CallOption { return callOption(func(s *settings) { s.sequential = true }) }
 
 // WithWait makes a master's vote on a SET or an extension count only if the given number of
 // its replicas have confirmed the command (WAIT, for up to three quarters of the timeout
 // per master). A failover then loses fewer locks, but it can still lose some: it may
 // promote a replica that has not received the key. The default is 0.
-func WithWait(replicas int) Option { return func(s *settings) { s.wait = replicas } }
+func WithWait(replicas int) CallOption { return callOption(func(s *settings) { s.wait = replicas }) }
 
 // WithFencing gives each lease a fencing token (Lease.Fence): a number that is greater
 // than the numbers of all earlier leases on the same key. Each master increments a counter
@@ -136,7 +151,7 @@ func WithWait(replicas int) Option { return func(s *settings) { s.wait = replica
 // docs/performance.md). Tokens increase as long as masters keep their data when they
 // restart, and all clients that lock the key use this option. The counter's key is the
 // lock's key on the masters with ":fence" appended. It never expires.
-func WithFencing() Option { return func(s *settings) { s.fencing = true } }
+func WithFencing() CallOption { return callOption(func(s *settings) { s.fencing = true }) }
 
 // WithWakeups makes Unlock publish that the lock is free, and makes a waiting Lock
 // subscribe to these messages. On average one waiter tries at once, so a hand-off between
@@ -149,21 +164,27 @@ func WithFencing() Option { return func(s *settings) { s.fencing = true } }
 // lock's key on the masters with ":released" appended. If a master does not permit publishing
 // or subscribing (ACLs), or is down, the waiters poll. Masters that do not come from New
 // ignore the option unless they implement protocol.Listener.
-func WithWakeups() Option { return func(s *settings) { s.wakeups = true } }
+func WithWakeups() CallOption { return callOption(func(s *settings) { s.wakeups = true }) }
 
 // WithHooks sets the functions to call on every attempt, vote, extension and end of a
 // lease. They replace all hooks that were set before: an option of Lock replaces those of
-// New, except Hooks.Suspect.
-func WithHooks(h Hooks) Option { return func(s *settings) { s.hooks = h } }
+// New.
+func WithHooks(h Hooks) CallOption { return callOption(func(s *settings) { s.hooks = h }) }
 
-// WithRuntime replaces real time, for simulations. Only New and NewWithMasters take this
-// option into account, because all leases of a Client must be on one clock.
-func WithRuntime(r protocol.Runtime) Option { return func(s *settings) { s.runtime = r } }
+// WithSuspect sets the function to call when a master becomes suspect (Err is the reason), and
+// when it recovers (Err is nil). Calls may be concurrent, and f should return quickly. Masters
+// that are not protocol.Monitor do not call it.
+func WithSuspect(f func(MasterHealth)) Option {
+	return clientOption(func(s *settings) { s.suspect = f })
+}
 
-// with returns the settings with options applied, after it has checked them.
-func (s settings) with(opts []Option) (settings, error) {
+// WithRuntime replaces real time, for simulations. All leases of a Client are on one clock.
+func WithRuntime(r protocol.Runtime) Option { return clientOption(func(s *settings) { s.runtime = r }) }
+
+// with returns settings with options applied, after it has checked them.
+func with[O Option](s settings, opts []O) (settings, error) {
 	for _, o := range opts {
-		o(&s)
+		o.apply(&s)
 	}
 	s.ttl = s.ttl.Truncate(time.Millisecond)
 	switch {

@@ -5,6 +5,13 @@ type tally struct {
 	masters, quorum int
 	yes, no, failed int
 	votes           []Vote
+	enough          func(*tally) bool // no more votes are needed
+}
+
+// Count implements protocol.Counter.
+func (t *tally) Count(v Vote) bool {
+	t.add(v)
+	return !t.enough(t)
 }
 
 func (t *tally) add(v Vote) {

@@ -99,7 +99,7 @@ func failure(err error) attribute.KeyValue {
 }
 
 // Lock is redlock's, in a span.
-func (t *Traced) Lock(ctx context.Context, key string, opts ...redlock.Option) (*redlock.Lease, error) {
+func (t *Traced) Lock(ctx context.Context, key string, opts ...redlock.CallOption) (*redlock.Lease, error) {
 	ctx, span := t.tracer.Start(ctx, "redlock.Lock", trace.WithAttributes(attribute.String("redlock.key", key)))
 	defer span.End()
 	lease, err := t.Client.Lock(ctx, key, append(opts, redlock.WithHooks(t.hooks(span)))...)

@@ -15,7 +15,6 @@ import (
 // library of its own, and history is the one thing that everybody shares.
 var allowed = map[string][]string{
 	"redlock":         {"redlock/protocol", "redlock/internal/transport"},
-	"redlock/redsync": {"redlock"}, // the same lock in another shape
 	"history":         {},
 	"history/fault":   {},
 	"history/logs":    {"history"}, // logs of locks that Lockpick did not run
@@ -107,7 +106,6 @@ var testsAlso = map[string][]string{
 	"redlock":           {"cluster", "cluster/process"},
 	"reports":           {"campaign"}, // runs to report
 	"reports/story":     {"checker/narrative", "campaign", "campaign/scenario"},
-	"redlock/redsync":   {"cluster", "cluster/process"},
 	"watch":             {"redlock"}, // its traffic
 	"workload":          {"cluster/process", "cluster/sim"},
 	"workload/remote":   {"cluster/process"},
@@ -117,7 +115,6 @@ var testsAlso = map[string][]string{
 var thirdParty = map[string][]string{
 	"redlock":                    {"github.com/redis/go-redis/v9"},
 	"redlock/internal/transport": {"github.com/redis/go-redis/v9"},
-	"redlock/redsync":            {"github.com/redis/go-redis/v9"},
 	"history":                    {"github.com/klauspost/compress"}, // histories are kept compressed
 	"history/logs":               {"github.com/go-json-experiment/json"},
 	"checker":                    {"github.com/anishathalye/porcupine"},

@@ -21,12 +21,61 @@ type Masters interface {
 	Begin(observe func(Vote)) Conversation
 }
 
+// Listener, Connector, Monitor, Meter and Reader are what Masters can do besides. Those of
+// redlock.New do all of it; without one of them the lock does without.
+
 // Listener is an optional interface of Masters that can announce releases (WithWakeups).
 type Listener interface {
 	// Listen calls heard whenever a master announces a release of key, until stop is
 	// called. stop does not wait for calls that have begun. Calls of heard may be
 	// concurrent; it must not block.
 	Listen(key string, heard func(Released)) (stop func())
+}
+
+// Connector is an optional interface of Masters that have connections.
+type Connector interface {
+	// Connect opens a connection to each master, and records in its health whether that
+	// succeeded. It returns when all have answered or failed, or ctx ends.
+	Connect(ctx context.Context)
+}
+
+// Monitor is an optional interface of Masters that watch their own health.
+type Monitor interface {
+	// Health returns the state of each master, in the order of Names, without sending a command.
+	Health() []MasterHealth
+	// OnSuspect sets the function to call when a master becomes suspect (Err is the reason), and
+	// when it recovers (Err is nil). It is called before the first command, with f not nil.
+	// Calls of f may be concurrent.
+	OnSuspect(f func(MasterHealth))
+}
+
+// Meter is an optional interface of Masters that measure their round trips.
+type Meter interface {
+	// RoundTrip returns the longest round trip to a master. Masters without a reply do not count.
+	RoundTrip() time.Duration
+}
+
+// Reader is an optional interface of Masters whose keys can be read, for people and tools.
+type Reader interface {
+	// Read returns what each master stores under the name of a key on the masters.
+	Read(ctx context.Context, name string) []MasterKey
+}
+
+// MasterHealth is the state of a master.
+type MasterHealth struct {
+	Name string // its address, or "failover master N"
+	// Err is the reason why the master is suspect; nil if it is not.
+	Err error
+	// RoundTrip is the duration of the fastest recent reply; 0 before the first reply.
+	RoundTrip time.Duration
+}
+
+// MasterKey describes the key of a lock on one master.
+type MasterKey struct {
+	Name      string
+	Token     string        // the value of the key (see redlock.Lease.Token); "" if there is no key
+	Remaining time.Duration // the key's TTL; -1 if it has none
+	Err       error         // set if the master did not answer, or answered with an error
 }
 
 // Released is the announcement of a master that it has deleted a key.
@@ -45,6 +94,27 @@ type Conversation interface {
 	// The sequence ends when all have voted, or when ctx ends. The masters execute the
 	// command even if the caller stops taking votes, or ctx ends.
 	Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote]
+}
+
+// Orderly is an optional interface of a Conversation that knows when a command has its place in
+// the order of each master.
+type Orderly interface {
+	// Count does what Ask does for all masters, and hands each vote to count until it returns
+	// false. It passes ticket, if it is not nil, as soon as no command of a later call can overtake
+	// this one on any master. If it does not pass it, the caller does after the votes.
+	Count(ctx context.Context, cmd Command, timeout time.Duration, ticket Ticket, count Counter)
+}
+
+// Counter counts votes. Functions in its place would be allocated for each command.
+type Counter interface {
+	// Count counts a vote, and reports whether it wants more.
+	Count(Vote) bool
+}
+
+// Ticket lets one waiter after the other try to store a key.
+type Ticket interface {
+	// Pass lets the next waiter try. Only the first call has an effect.
+	Pass()
 }
 
 // Command is one Redis command, the same for every master.
@@ -96,3 +166,7 @@ type Vote struct {
 	At     time.Time     // when the vote was cast, before anybody was notified; zero if that is not known
 	TTL    time.Duration // of the command, if it has one
 }
+
+// ReleaseChannel returns the channel on which releases of a key are announced
+// (redlock.WithWakeups). key is its name on the masters.
+func ReleaseChannel(key string) string { return key + ":released" }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockpick/redlock/protocol"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -92,13 +94,13 @@ func (b *batcher) unlock() {
 	if len(b.answers) > 0 {
 		answers, b.answers = b.answers, nil
 	}
-	hook, report := b.changed && b.masters.OnSuspect != nil, Health{}
+	hook, report := b.changed && b.masters.onSuspect != nil, protocol.MasterHealth{}
 	if b.changed = false; hook {
 		report = b.report()
 	}
 	b.mu.Unlock()
 	if hook {
-		b.masters.OnSuspect(report)
+		b.masters.onSuspect(report)
 	}
 	if len(answers) == 0 {
 		return

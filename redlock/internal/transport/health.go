@@ -2,21 +2,17 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"lockpick/redlock/protocol"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Health is the state of a master (redlock.MasterHealth).
-type Health struct {
-	Name      string
-	Err       error         // the reason why the master is suspect; nil if it is not
-	RoundTrip time.Duration // of its fastest recent reply; 0 before the first one
-}
-
-// Health returns the state of each master without sending a command.
-func (m *Masters) Health() (all []Health) {
+// Health implements protocol.Monitor.
+func (m *Masters) Health() (all []protocol.MasterHealth) {
 	for _, b := range m.batchers {
 		b.mu.Lock()
 		all = append(all, b.report())
@@ -25,18 +21,31 @@ func (m *Masters) Health() (all []Health) {
 	return all
 }
 
-// Connect opens a connection to each master and records whether that succeeded: see Health.
+// OnSuspect implements protocol.Monitor.
+func (m *Masters) OnSuspect(f func(protocol.MasterHealth)) { m.onSuspect = f }
+
+// Connect implements protocol.Connector.
 func (m *Masters) Connect(ctx context.Context) { m.each(func(b *batcher) { b.connect(ctx) }) }
 
-// Each runs f for the client of each master at the same time, and waits for all. A panic of f,
-// which go-redis causes on some replies, is its error.
-func (m *Masters) Each(f func(i int, client redis.UniversalClient) error) []error {
-	errs := make([]error, len(m.batchers))
+// Read implements protocol.Reader. Its commands are not batched with those of the lock: their
+// timeouts are those of the go-redis clients, and ctx.
+func (m *Masters) Read(ctx context.Context, name string) []protocol.MasterKey {
+	all := make([]protocol.MasterKey, len(m.batchers))
 	m.each(func(b *batcher) {
-		defer asPanicError(&errs[b.index])
-		errs[b.index] = f(b.index, b.client)
+		k := &all[b.index]
+		k.Name = b.name
+		defer asPanicError(&k.Err) // go-redis panics on some replies
+		pipe := b.client.Pipeline()
+		token, ttl := pipe.Get(ctx, name), pipe.PTTL(ctx, name)
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+			k.Err = err
+			return
+		}
+		if k.Token = token.Val(); k.Token != "" {
+			k.Remaining = max(ttl.Val(), -1)
+		}
 	})
-	return errs
+	return all
 }
 
 // connect pings a master twice and records the result. The second ping measures the round trip.
@@ -81,6 +90,6 @@ func (b *batcher) connect(ctx context.Context) {
 }
 
 // report returns the state of the master. The caller holds mu.
-func (b *batcher) report() Health {
-	return Health{Name: b.name, Err: b.cause, RoundTrip: time.Duration(b.roundTrip.Load())}
+func (b *batcher) report() protocol.MasterHealth {
+	return protocol.MasterHealth{Name: b.name, Err: b.cause, RoundTrip: time.Duration(b.roundTrip.Load())}
 }

@@ -4,7 +4,7 @@
 // order. So a release never overtakes its SET, and votes need no goroutines or timers of their
 // own.
 //
-//	session.Each ──► vote batch ──► batcher of master 1 ──► pipeline of the user's client
+//	session.Count ─► vote batch ──► batcher of master 1 ──► pipeline of the user's client
 //	                     ▲     └──► batcher of master 2 ──► …
 //	                     └── votes, as soon as they allow a decision
 //
@@ -12,8 +12,8 @@
 // it answers a probe (suspect.go). A release that a master did not confirm is repeated
 // (release.go).
 //
-// The package always runs in real time. It implements protocol.Masters and protocol.Listener, so
-// nothing else of the lock depends on it: a simulator has Masters of its own.
+// The package always runs in real time. It implements protocol.Masters with all its optional
+// interfaces, so nothing else of the lock depends on it: a simulator has Masters of its own.
 package transport
 
 import (
@@ -32,11 +32,21 @@ import (
 	"lockpick/redlock/protocol"
 )
 
+// What the lock can do with Masters besides, it can do with these.
+var _ interface {
+	protocol.Masters
+	protocol.Listener
+	protocol.Connector
+	protocol.Monitor
+	protocol.Meter
+	protocol.Reader
+} = (*Masters)(nil)
+
+var _ protocol.Orderly = (*Session)(nil)
+
 // Masters implement protocol.Masters with go-redis clients.
 type Masters struct {
-	// OnSuspect is called when a master becomes suspect, and when it recovers. It may be nil,
-	// and is set before the first command.
-	OnSuspect func(Health)
+	onSuspect func(protocol.MasterHealth) // nil: nobody wants to know
 
 	names   []string
 	clients []redis.UniversalClient
@@ -195,12 +205,6 @@ type Session struct {
 	room     [roomFor]exchange
 }
 
-// Ticket lets one waiter after the other try to store a key.
-type Ticket interface {
-	// Pass lets the next waiter try. Only the first call has an effect.
-	Pass()
-}
-
 // exchange is the state of a session with one master. The master's batcher guards it.
 type exchange struct {
 	on        uint64 // the pipeline with the latest command of the session
@@ -215,13 +219,22 @@ const roomFor = 5
 
 // Ask implements protocol.Conversation. The sequence can be iterated over once.
 func (s *Session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
-	return func(yield func(protocol.Vote) bool) { s.Each(ctx, &cmd, to, timeout, nil, yield) }
+	return func(yield func(protocol.Vote) bool) { s.count(ctx, cmd, to, timeout, nil, yielded(yield)) }
 }
 
-// Each does the same as Ask without an iterator, which allocates. It passes ticket, if it is
-// not nil, as soon as the command is queued, provided that the masters keep the order of
-// commands: the SET of the next waiter then reaches every master after this command.
-func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, ticket Ticket, yield func(protocol.Vote) bool) {
+// yielded is a function that takes votes as a protocol.Counter.
+type yielded func(protocol.Vote) bool
+
+func (y yielded) Count(v protocol.Vote) bool { return y(v) }
+
+// Count implements protocol.Orderly. It passes the ticket as soon as the command is queued,
+// provided that the masters keep the order of commands: the SET of the next waiter then reaches
+// every master after this command.
+func (s *Session) Count(ctx context.Context, cmd protocol.Command, timeout time.Duration, ticket protocol.Ticket, votes protocol.Counter) {
+	s.count(ctx, cmd, nil, timeout, ticket, votes)
+}
+
+func (s *Session) count(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration, ticket protocol.Ticket, votes protocol.Counter) {
 	m := s.masters
 	if s.batchers == nil {
 		s.batchers = m.batchers
@@ -237,7 +250,7 @@ func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, tim
 			if s.observe != nil {
 				s.observe(c.vote())
 			}
-			if !yield(c.vote()) {
+			if !votes.Count(c.vote()) {
 				return
 			}
 		}
@@ -246,7 +259,7 @@ func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, tim
 	if ticket != nil && !m.distant() {
 		ticket.Pass()
 	}
-	v.take(ctx, yield)
+	v.take(ctx, votes)
 	m.callers.Add(-1)
 }
 

@@ -54,12 +54,9 @@ const (
 	renewMax = time.Minute
 )
 
-// Channel returns the channel on which releases of a key are published.
-func Channel(key string) string { return key + ":released" }
-
 // Listen implements protocol.Listener.
 func (m *Masters) Listen(key string, heard func(protocol.Released)) (stop func()) {
-	s, name, who := &m.subscriber, Channel(key), &listener{heard}
+	s, name, who := &m.subscriber, protocol.ReleaseChannel(key), &listener{heard}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

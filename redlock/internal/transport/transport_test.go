@@ -154,14 +154,14 @@ func TestCommandsKeepTheirOrder(t *testing.T) {
 
 // The vote of a master that does not reply is an error, and the master is suspect after that.
 func TestSilentMasterIsSuspect(t *testing.T) {
-	suspects := make(chan transport.Health, 100)
+	suspects := make(chan protocol.MasterHealth, 100)
 	m := masters(t, 2, func(master int, words []string) string {
 		if master == 1 {
 			return ""
 		}
 		return "+OK\r\n"
 	})
-	m.OnSuspect = func(h transport.Health) { suspects <- h }
+	m.OnSuspect(func(h protocol.MasterHealth) { suspects <- h })
 	m.Connect(t.Context())
 	_, votes := ask(m.Begin(nil), protocol.Set, "k", "t", 20*time.Millisecond, 2)
 	for _, v := range votes {

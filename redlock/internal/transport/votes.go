@@ -61,7 +61,7 @@ func (v *voteBatch) reuse() {
 }
 
 // newVoteBatch makes a batch for the masters in to, or for all masters if to is nil.
-func newVoteBatch(s *Session, cmd *protocol.Command, to []int, timeout time.Duration) *voteBatch {
+func newVoteBatch(s *Session, cmd protocol.Command, to []int, timeout time.Duration) *voteBatch {
 	n := len(s.with)
 	all, need, without := len(to), len(to), len(to)
 	if to == nil { // with fewer votes a majority is neither reached nor ruled out
@@ -71,7 +71,7 @@ func newVoteBatch(s *Session, cmd *protocol.Command, to []int, timeout time.Dura
 	if v == nil {
 		v = &voteBatch{wake: make(chan struct{}, 1)}
 	}
-	v.session, v.cmd, v.timeout, v.asked, v.toAll = s, *cmd, timeout, s.masters.now(), to == nil
+	v.session, v.cmd, v.timeout, v.asked, v.toAll = s, cmd, timeout, s.masters.now(), to == nil
 	v.need, v.without, v.idle = need, without, true
 	v.key, v.token = cmd.Key, cmd.Token
 	v.slot = int(maphash.String(hashSeed, cmd.Key) % slots)
@@ -213,9 +213,9 @@ func (c *pendingCommand) deliver(now time.Duration) {
 	}
 }
 
-// take yields votes as they arrive, until all have arrived, ctx ends, or yield returns
-// false.
-func (v *voteBatch) take(ctx context.Context, yield func(protocol.Vote) bool) {
+// take hands votes to counter as they arrive, until all have arrived, ctx ends, or it wants no
+// more.
+func (v *voteBatch) take(ctx context.Context, counter protocol.Counter) {
 	defer func() {
 		v.mu.Lock()
 		v.idle, v.ended = false, true
@@ -232,7 +232,7 @@ func (v *voteBatch) take(ctx context.Context, yield func(protocol.Vote) bool) {
 		v.idle = true
 		v.mu.Unlock()
 		for _, c := range votes {
-			if !yield(c.vote()) {
+			if !counter.Count(c.vote()) {
 				return
 			}
 		}

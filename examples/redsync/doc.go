@@ -2,8 +2,8 @@
 // a program can switch by changing its imports:
 //
 //	import (
-//		"lockpick/redlock/redsync"         // was github.com/go-redsync/redsync/v4
-//		goredis "lockpick/redlock/redsync" // was …/redsync/v4/redis/goredis/v9
+//		"lockpick/examples/redsync"         // was github.com/go-redsync/redsync/v4
+//		goredis "lockpick/examples/redsync" // was …/redsync/v4/redis/goredis/v9
 //	)
 //
 //	rs := redsync.New(goredis.NewPool(client1), goredis.NewPool(client2), goredis.NewPool(client3))

@@ -165,8 +165,8 @@ func (m *Mutex) keep(l *redlock.Lease) {
 	m.lease = l
 }
 
-func (m *Mutex) options() []redlock.Option {
-	return []redlock.Option{
+func (m *Mutex) options() []redlock.CallOption {
+	return []redlock.CallOption{
 		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithRetryDelayFunc(m.delay), redlock.WithMaxHold(math.MaxInt64),
 		redlock.WithDrift(m.driftFactor, 2*time.Millisecond), redlock.WithTimeout(time.Duration(float64(m.expiry) * m.timeoutFactor)),
 	}

@@ -13,8 +13,8 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/process"
+	"lockpick/examples/redsync"
 	"lockpick/redlock"
-	"lockpick/redlock/redsync"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

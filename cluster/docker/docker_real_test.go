@@ -183,13 +183,15 @@ func TestAnImageIsPulledAndAFailedStartLeavesNoContainer(t *testing.T) {
 	if ok, why := Available(t.Context(), ref); !ok || !strings.Contains(why, "can be pulled") {
 		t.Errorf("before: %v, %s", ok, why)
 	}
-	c, err := Start(inAMinute(t), cluster.Config{Image: ref, Masters: 2})
-	if err == nil {
-		c.Close()
-		t.Fatal("an image without redis-server started")
-	}
-	if !strings.Contains(err.Error(), "redis-server") {
-		t.Errorf("the error does not say what is missing: %v", err)
+	for server, want := range map[string]string{"": "--server", "redis-server": "redis-server"} {
+		c, err := Start(inAMinute(t), cluster.Config{Image: ref, Masters: 2, Server: server})
+		if err == nil {
+			c.Close()
+			t.Fatalf("an empty image started (server %q)", server)
+		}
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("server %q: the error does not say what is missing, %s: %v", server, want, err)
+		}
 	}
 	if own, err := OwnContainers(t.Context()); err != nil || len(own) > 0 {
 		t.Errorf("left behind: %v, %v", own, err)

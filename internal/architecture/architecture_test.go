@@ -14,12 +14,12 @@ import (
 // allowed says which of the project's packages a package may import. The lock is a
 // library of its own, and history is the one thing that everybody shares.
 var allowed = map[string][]string{
-	"redlock":         {"redlock/protocol", "redlock/internal/transport"},
-	"history":         {},
-	"history/fault":   {},
-	"history/logs":    {"history"}, // logs of locks that Lockpick did not run
-	"cluster":         {"history", "cluster/resp"},
-	"cluster/resp":    {"history"},
+	"redlock":       {"redlock/protocol", "redlock/internal/transport"},
+	"history":       {},
+	"history/fault": {},
+	"history/logs":  {"history"}, // logs of locks that Lockpick did not run
+	"cluster":       {"history", "cluster/resp"},
+	"cluster/resp":  {"history"},
 	// What the lock says to its masters, for simulated ones and for locks with other rules.
 	"redlock/protocol": {},
 	// The lock's commands on their way through go-redis.

@@ -75,7 +75,7 @@ timed = took=; for step in $(1); do began=$$SECONDS; $(MAKE) --no-print-director
 RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/shadow ./nemesis ./redlock/... ./watch ./workload/...
 # Those of them that use real masters, containers or browsers have tests with the tag real.
 MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow ./watch
-PROGRAMS = ./audit/card ./cli ./clients ./docs/model ./history ./internal/doctest ./reports ./serve
+PROGRAMS = ./audit/card ./cli ./clients ./docs/model ./history ./internal/doctest ./masters ./reports ./serve
 # Without the tag real these try some of their cases (internal/sampletest).
 SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
 # What else runs with the race detector once: less of it is simulated then (internal/racetest). Not cluster/virtual:

@@ -128,7 +128,7 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 
 // openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that.
 func (c *campaign) openAccount() {
-	if c.world != nil || !c.s.RunsCommand() && !c.s.Connects() {
+	if c.world != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil {
 		return
 	}
 	if c.s.Service != nil {
@@ -190,6 +190,8 @@ func (c *campaign) unseen(why string) {
 func (c *campaign) noteChange(op history.Op, at time.Time) {
 	if w := c.work.Load(); w != nil {
 		w.NameKey(&op)
+	} else if c.session != nil {
+		c.session.keys.NameKey(&op)
 	}
 	c.recorder.RecordAt(op, at.Sub(c.start))
 }

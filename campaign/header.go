@@ -20,9 +20,9 @@ import (
 // announceHistory writes a history that has only a header into a run's folder, so that a harness that is killed before
 // its masters are up leaves a run that can be listed and judged. The history of the run replaces it: only then are the
 // version of the server and what the client says of itself known.
-func announceHistory(dir string, s *scenario.Scenario, driver, yaml string, started time.Time) error {
+func announceHistory(dir string, head history.Header) error {
 	return wholefile.Replace(filepath.Join(dir, judge.HistoryFile), 0o644, func(f *os.File) error {
-		_, err := history.NewRecorder(f, headerFor(s, driver, nil, workload.Hello{}, yaml, started), nil)
+		_, err := history.NewRecorder(f, head, nil)
 		return err
 	})
 }

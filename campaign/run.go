@@ -42,6 +42,9 @@ type Options struct {
 	// Trust is asked before a run starts a program that its scenario names. Its error ends the run before anything is
 	// started. If it is nil, no such program is started.
 	Trust func(Program) error
+	// Session, if it is set, is called instead of letting clients work: somebody else's clients use the masters. The run
+	// ends when it returns.
+	Session func(context.Context, *Session) error
 	// AllowRemote permits masters on other machines (scenario.Scenario.At).
 	AllowRemote bool
 
@@ -74,6 +77,9 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := driverFor(ctx, &s)
+	if err == nil && opt.Session != nil && driver.Start == nil {
+		return "", nil, nil, &scenario.Problem{Field: "driver", Says: "programs connect to real masters only, and here is the " + why}
+	}
 	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
 		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Software())
 	}
@@ -90,11 +96,13 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	dir = filepath.Join(opt.Store.Dir, run)
 	stored := s.WithoutPasswords()
 	yaml, err := stored.YAML()
-	if err == nil {
+	if opt.Session != nil {
+		yaml = nil // no scenario repeats what others did
+	} else if err == nil {
 		err = wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml))
 	}
 	if err == nil {
-		err = announceHistory(dir, &s, driver.Name, string(yaml), started)
+		err = announceHistory(dir, opt.reported(headerFor(&s, driver.Name, nil, workload.Hello{}, string(yaml), started)))
 	}
 	if err != nil {
 		return dir, nil, nil, &judge.HarnessError{Err: err}
@@ -192,7 +200,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		recorder, err := history.NewRecorder(out, headerOf(&s, c.masters, c.hello, yaml, started), c.now)
+		recorder, err := history.NewRecorder(out, opt.reported(headerOf(&s, c.masters, c.hello, yaml, started)), c.now)
 		if err == nil {
 			err = errors.Join(flush(), cutAfterHeader(file))
 		}
@@ -200,6 +208,9 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 			return err
 		}
 		c.recorder = recorder
+		if opt.Session != nil {
+			return errors.Join(c.serve(opt.Session), c.recorder.Err())
+		}
 		c.observe()
 		return errors.Join(c.run(), c.recorder.Err())
 	})
@@ -233,6 +244,7 @@ type campaign struct {
 	opt        Options
 	cancel     context.CancelCauseFunc // ends all activities of the run
 	work       atomic.Pointer[workload.Workload]
+	session    *Session // instead of work, if somebody else's clients use the masters
 	strangers  strangers
 	reached    atomic.Bool  // a client has sent something to a master
 	seen       atomic.Int64 // the latest time that now returned (ns)
@@ -324,15 +336,8 @@ func (c *campaign) runStages() (err error) {
 	} else {
 		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
 	}
-	c.runtime.Go(func() { c.observeMasters(shown) })
-	if real && c.account != nil {
-		swept := make(chan struct{})
-		defer func() { hide(nil); <-swept }() // every exchange has its votes before the end mark
-		c.runtime.Go(func() { defer close(swept); c.sweepAccount(shown) })
-	}
-	if real {
-		c.runtime.Go(func() { c.watchDeaths(shown) })
-	}
+	settled := c.followMasters(shown, real)
+	defer func() { hide(nil); settled() }()
 
 	// The nemesis stops first and heals its faults while the clients still work: a stopped client must
 	// continue, or the workload would never end.
@@ -356,6 +361,22 @@ func (c *campaign) runStages() (err error) {
 		w.FinalCheck(visiting, bound)
 	}
 	return nil
+}
+
+// followMasters records, until shown ends, what the masters store and, if they are real, do. settled returns, once shown
+// has ended, when every exchange has its votes.
+func (c *campaign) followMasters(shown context.Context, real bool) (settled func()) {
+	c.runtime.Go(func() { c.observeMasters(shown) })
+	settled = func() {}
+	if real && c.account != nil {
+		swept := make(chan struct{})
+		settled = func() { <-swept } // before the end mark
+		c.runtime.Go(func() { defer close(swept); c.sweepAccount(shown) })
+	}
+	if real {
+		c.runtime.Go(func() { c.watchDeaths(shown) })
+	}
+	return settled
 }
 
 // asProcesses returns the lock with clients that are processes: this program as lockpick client, or the

@@ -51,6 +51,9 @@ func (c *campaign) inspectedKeys() []string {
 	if lockOf(&c.s, c.hello).Opaque || !c.seesTokens() {
 		return nil
 	}
+	if c.session != nil {
+		return append(c.session.keyNames(), c.redisKeyNames()...)
+	}
 	return append(c.work.Load().KeyNames(), c.redisKeyNames()...)
 }
 

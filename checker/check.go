@@ -74,6 +74,9 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
+		if h.Header.Reported && !p.Reported {
+			continue
+		}
 		if p.Votes && unseen != "" || p.ExemptsKind(run.Lock.Kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
 			continue
 		}

@@ -70,6 +70,10 @@ func (r *run) need(what string, at []time.Duration, help string) []Evidence {
 }
 
 func (r *run) needs(what string, at []time.Duration, total, faulted int, help string) []Evidence {
+	faultHelp := "try a longer --time-limit, a shorter --interval or milder faults"
+	if r.History.Header.Reported { // no flag makes others acquire
+		help, faultHelp = "let the tests acquire more often, and report it", "let the tests acquire while a fault is installed"
+	}
 	rows := []Evidence{{What: what, Got: len(at), Need: total, Help: help}}
 	if !r.ExpectsFaults() {
 		return rows
@@ -81,7 +85,7 @@ func (r *run) needs(what string, at []time.Duration, total, faulted int, help st
 		}
 	}
 	return append(rows, Evidence{What: what + underFaults, Got: n, Need: faulted, UnderFaults: true,
-		Help: "try a longer --time-limit, a shorter --interval or milder faults"})
+		Help: faultHelp})
 }
 
 // countEvidence returns evidence that is not counted under faults.

@@ -33,7 +33,7 @@ type stored struct {
 }
 
 var KeyLifetime = Property{
-	Name: "key-lifetime", Level: "L1", Says: "a master keeps no token longer than its TTL", Votes: true, ToleratesStalls: true,
+	Name: "key-lifetime", Level: "L1", Says: "a master keeps no token longer than its TTL", Votes: true, ToleratesStalls: true, Reported: true,
 	rules: &rules{judge: (*run).keyLifetime, gaps: []gap{nobodyLooked}},
 }
 

@@ -24,7 +24,7 @@ type short struct {
 
 var MinValidity = Property{
 	Name: "min-validity", Level: "L1", Says: "while a lease is relied on, a quorum of masters stores its token", Title: "a quorum keeps the key",
-	Votes: true, ToleratesStalls: true,
+	Votes: true, ToleratesStalls: true, Reported: true,
 	rules: &rules{judge: (*run).minValidity, gaps: []gap{{promisesNoTime, "the leases of this lock promise no time"}, {nil, "no vote on a lease was recorded"}}},
 }
 

@@ -20,7 +20,7 @@ type ownershipBreach struct {
 }
 
 var OwnKeys = Property{
-	Name: "own-keys", Level: "L1", Says: "no one releases or extends another's key", Votes: true, ToleratesStalls: true,
+	Name: "own-keys", Level: "L1", Says: "no one releases or extends another's key", Votes: true, ToleratesStalls: true, Reported: true,
 	rules: &rules{judge: (*run).ownKeys, gaps: []gap{{nil, "no vote for a release or an extension was recorded"}}},
 }
 

@@ -29,6 +29,7 @@ type Property struct {
 	OnlyNamed       bool    `json:"-"` // it is judged only if the scenario names it
 	NotOfLock       bool    `json:"-"` // the network or the resource alone can violate it, so it says nothing about a lock
 	OnlyClaims      bool    `json:"-"` // only claims judge it: a lock that violates it wastes time
+	Reported        bool    `json:"-"` // it can be judged of clients that report what they did (history.Header.Reported): a report of a grant comes after it
 	ToleratesStalls bool    `json:"-"` // it must hold although a client stops at any step
 
 	rules *rules // nil if this version does not know the property

@@ -11,7 +11,7 @@ import (
 
 var Quorum = Property{
 	Name: "quorum", Level: "L1", Says: "an acquire returns a lease only with the yes answers of a quorum of masters",
-	Votes: true, Leads: true, ToleratesStalls: true,
+	Votes: true, Leads: true, ToleratesStalls: true, Reported: true,
 	rules: &rules{judge: (*run).quorumOfYes},
 }
 

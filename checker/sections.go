@@ -10,7 +10,7 @@ import (
 
 var BeliefExclusion = Property{
 	Name: "belief-exclusion", Level: "L3", Says: "critical sections on one key are disjoint", Title: "one client at a time in the critical section",
-	Leads: true, Exclusive: true,
+	Leads: true, Exclusive: true, Reported: true,
 	rules: &rules{judge: (*run).beliefExclusion, gaps: []gap{nobodyEntered}},
 }
 

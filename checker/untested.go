@@ -57,6 +57,8 @@ func (p Property) WhyUntested(h *history.History, unseen string) string {
 		return "what the masters store is not certain to be leases: " + unseen
 	case h.Header.Driver == history.Imported:
 		return "logs of a lock show its leases and critical sections, and nothing else"
+	case h.Header.Reported && !p.Reported:
+		return "tests report keys, leases and critical sections, and nothing else"
 	case p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name):
 		return "judged only if the scenario names it"
 	}

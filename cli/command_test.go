@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 
+	"lockpick/campaign/scenario"
 	"lockpick/internal/campaigntest"
 )
 
@@ -26,7 +27,7 @@ func TestACommandRunsItsScenario(t *testing.T) {
 		}
 		var flags scenarioFlags
 		cmd := &cobra.Command{}
-		flags.register(cmd, true)
+		flags.register(cmd, func(*scenario.Field) bool { return true })
 		if err := cmd.ParseFlags(words[2:]); err != nil {
 			t.Fatalf("%s: %v", command, err)
 		}

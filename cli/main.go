@@ -183,7 +183,7 @@ harness.`,
 	root.AddGroup(groups...)
 	root.AddCommand(under("test", runCommand(), auditCommand(), claimsCommand(), searchCommand())...)
 	root.AddCommand(under("explain", showCommand(), whyCommand(), shrinkCommand(), replayCommand(), diffCommand())...)
-	root.AddCommand(under("operate", checkCommand(), watchCommand(), locksCommand(), riskCommand())...)
+	root.AddCommand(under("operate", checkCommand(), watchCommand(), locksCommand(), riskCommand(), mastersCommand())...)
 	root.AddCommand(under("tools", serveCommand(), listCommand(), pruneCommand(), doctorCommand(), clientCommand(), mergeCommand())...)
 	root.AddCommand(oldCommands()...)
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	xterm "golang.org/x/term"
@@ -49,12 +48,7 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
 			if s.Seed, err = seedFor(cmd, args, s.Seed); err != nil {
 				return err
 			}
-			for _, p := range campaign.Programs(&s) {
-				if len(args) == 0 || cmd.Flags().Changed(p.Field) {
-					programs.grant(p)
-				}
-			}
-			if err := programs.ask(cmd.Context(), strings.Join(args, ""), campaign.Programs(&s)); err != nil {
+			if err := programs.askAbout(cmd, args, &s); err != nil {
 				return err
 			}
 			out.to = cmd.OutOrStdout()
@@ -62,7 +56,7 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
 		},
 	}
 	cmd.Flags().SortFlags = false
-	flags.register(cmd, true)
+	flags.register(cmd, func(*scenario.Field) bool { return true })
 	storeFlag(cmd, &store)
 	programs.flag(cmd, "the scenario")
 	cmd.Flags().BoolVar(&remote, "allow-remote", false, "allow servers of other machines in --at")
@@ -99,6 +93,9 @@ func runScenario(ctx context.Context, s scenario.Scenario, opt campaign.Options,
 	if err := writeReport(dir, h, r); err != nil {
 		return err
 	}
+	if out.judged != nil {
+		out.judged(r)
+	}
 	if err := out.print(h, r); err != nil {
 		return err
 	}
@@ -123,6 +120,7 @@ type output struct {
 	json, verbose bool
 	junit         string
 	to            io.Writer
+	judged        func(*judge.Result) // called before the result is printed; may be nil
 }
 
 // flags adds the flags of a command that prints a result.

@@ -22,11 +22,11 @@ type scenarioFlags struct {
 	fields []*scenario.Field  // the fields that have a flag
 }
 
-// register adds the flags to a command. The flags that only lockpick run has are added if run is set.
-func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
+// register adds the flags of the fields that a command takes.
+func (x *scenarioFlags) register(cmd *cobra.Command, takes func(*scenario.Field) bool) {
 	x.given, x.texts = scenario.Defaults(), map[string]*string{}
 	for _, f := range scenario.Fields {
-		if f.FlagName() == "" || f.RunOnly && !run {
+		if f.FlagName() == "" || !takes(f) {
 			continue
 		}
 		x.fields = append(x.fields, f)

@@ -26,7 +26,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 		tried++
 		var x scenarioFlags
 		cmd := &cobra.Command{}
-		x.register(cmd, true)
+		x.register(cmd, func(*scenario.Field) bool { return true })
 		flag := cmd.Flags().Lookup(f.FlagName())
 		if flag == nil {
 			t.Errorf("%s has no flag --%s", f.Name, f.FlagName())
@@ -130,7 +130,7 @@ func TestServersOfYourOwn(t *testing.T) {
 	} {
 		var x scenarioFlags
 		cmd := &cobra.Command{}
-		x.register(cmd, true)
+		x.register(cmd, func(*scenario.Field) bool { return true })
 		if err := cmd.ParseFlags(c.args); err != nil {
 			t.Fatal(err)
 		}

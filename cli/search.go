@@ -115,7 +115,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	shardFlags(cmd, &shard, &out, "exploration")
-	flags.register(cmd, false)
+	flags.register(cmd, func(f *scenario.Field) bool { return !f.RunOnly })
 	all.flags(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
 	storeFlag(cmd, &store)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/internal/loopback"
 	"lockpick/serve"
 )
 
@@ -46,7 +47,7 @@ func runServe(ctx context.Context, store campaign.Store, address string, writabl
 	if info, err := os.Stat(store.Dir); err != nil || !info.IsDir() {
 		return usageError{fmt.Errorf("there is no store %s: name its folder, or make a run first", store.Dir)}
 	}
-	listener, err := serve.Listen(address)
+	listener, err := loopback.Listen(address)
 	if err != nil {
 		return usageError{fmt.Errorf("--listen %w", err)}
 	}

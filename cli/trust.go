@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // trust decides which programs may be started. Those that the user names on the command line may; for those that
@@ -31,6 +32,16 @@ func (t *trust) grant(programs ...campaign.Program) {
 	for _, p := range programs {
 		t.granted = append(t.granted, p.String())
 	}
+}
+
+// askAbout asks about the programs of the scenario in a file (args), except for those that flags name.
+func (t *trust) askAbout(cmd *cobra.Command, args []string, s *scenario.Scenario) error {
+	for _, p := range campaign.Programs(s) {
+		if len(args) == 0 || cmd.Flags().Changed(p.Field) {
+			t.grant(p)
+		}
+	}
+	return t.ask(cmd.Context(), strings.Join(args, ""), campaign.Programs(s))
 }
 
 // ask asks the user whether the programs that a file names may be started. It returns a usage error if not, or if

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/checker"
+	"lockpick/internal/loopback"
 	"lockpick/watch"
 )
 
@@ -82,16 +82,6 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
 	return cmd
 }
 
-// loopback reports whether only this machine can reach an address.
-func loopback(address string) (bool, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false, fmt.Errorf("--listen %s: it takes host:port, as in 127.0.0.1:6380", address)
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
-}
-
 func (f *watchFlags) check() error {
 	switch {
 	case len(f.monitor) > 0 && len(f.listen)+len(f.to) > 0:
@@ -104,9 +94,9 @@ func (f *watchFlags) check() error {
 		return errors.New("--time-limit must be positive")
 	}
 	for _, a := range f.listen {
-		local, err := loopback(a)
+		local, err := loopback.Only(a)
 		if err != nil {
-			return err
+			return fmt.Errorf("--listen %w", err)
 		}
 		if !local && !f.exposed {
 			return fmt.Errorf("--listen %s may be reached by other machines, which would get to your Redis through it: use 127.0.0.1, or add --allow-remote", a)

@@ -20,9 +20,10 @@ type Header struct {
 	Name        string            `json:"name"`             // the scenario's name
 	Started     time.Time         `json:"started"`          // wall clock at time 0
 	Seed        uint64            `json:"seed"`
-	Driver      string            `json:"driver"`            // docker, process, sim, virtual, service, existing; or Imported
-	Service     string            `json:"service,omitempty"` // the store whose servers the masters are; empty: Redis. Its version is in Versions
-	Settle      time.Duration     `json:"settle,omitempty"`  // how long its servers may take after a fault to serve again, ns
+	Driver      string            `json:"driver"`             // docker, process, sim, virtual, service, existing; or Imported
+	Service     string            `json:"service,omitempty"`  // the store whose servers the masters are; empty: Redis. Its version is in Versions
+	Reported    bool              `json:"reported,omitempty"` // the clients are somebody else's tests, which reported what they did with the lock
+	Settle      time.Duration     `json:"settle,omitempty"`   // how long its servers may take after a fault to serve again, ns
 	Lock        string            `json:"lock"`
 	Kind        LockKind          `json:"kind,omitempty"`    // which holds may overlap; empty: Mutex
 	Permits     int               `json:"permits,omitempty"` // how many permits a semaphore has

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"lockpick/cluster"
 	"lockpick/history"
@@ -67,6 +68,7 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 		// Record the changes before the failure as a fault that ends at once: otherwise the history
 		// would not explain why a master lost a key.
 		n.record(f, history.OK, history.PhaseInstall, nil, nil)
+		s.tell(f, err)
 		n.heal(ctx, f, x, "given up, because "+half.Error())
 	case err != nil:
 		if f.effect != nil {
@@ -75,12 +77,61 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 		}
 		n.watch.stopObserving(x)
 		n.record(f, history.Fail, history.PhaseInstall, nil, err)
+		s.tell(f, err)
 	default:
 		n.record(f, history.OK, history.PhaseInstall, nil, nil)
+		s.tell(f, nil)
 		_ = n.env.Runtime.Sleep(ctx, s.For)
 		n.heal(ctx, f, x, "")
 	}
 }
+
+func (s *plannedStep) tell(f *injection, err error) {
+	if s.began != nil {
+		s.began(f, err)
+	}
+}
+
+// Installed is a fault that Install has installed.
+type Installed struct {
+	ID      int      // the number of the fault in the history
+	Masters []string // names of the masters that it hits
+	Clients []string
+}
+
+// Install installs a step at once, whatever its time and trigger. It returns when the fault is installed, or the reason
+// why it is not. The fault heals after step.For or when heal is called, which returns once it has healed. Install must
+// not be called while the nemesis draws steps.
+func (n *Nemesis) Install(ctx context.Context, step Step) (at Installed, heal func(), err error) {
+	n.mu.Lock()
+	random := n.fork()
+	n.mu.Unlock()
+	lasting, end := n.env.Runtime.WithCancelCause(ctx)
+	healed, over := n.env.Runtime.WithCancelCause(context.Background())
+	wait := func() {
+		for n.env.Runtime.Sleep(healed, time.Hour) == nil {
+		}
+	}
+	installed, known := n.env.Runtime.WithCancelCause(context.Background())
+	s := plannedStep{Step: step}
+	s.began = func(f *injection, failed error) {
+		at, err = Installed{f.id, f.masterNames(), f.clients}, failed
+		known(nil)
+	}
+	n.spawn(func() {
+		defer over(nil)
+		n.inject(lasting, s, random)
+	})
+	for n.env.Runtime.Sleep(installed, time.Hour) == nil {
+	}
+	if err != nil {
+		wait()
+		end(nil)
+	}
+	return at, func() { end(errHealed); wait() }, err
+}
+
+var errHealed = errors.New("it was healed")
 
 // heal ends a fault and records its changes. If since is not empty, the evidence ends with it.
 func (n *Nemesis) heal(ctx context.Context, f *injection, x *clientEvidence, since string) {
@@ -140,6 +191,13 @@ func (n *Nemesis) begin(ctx context.Context, s plannedStep, random *rand.Rand) (
 	f.effect = implementations[kind.Name].new(n, f)
 	n.active[f.id] = f
 	return f, nil
+}
+
+// Lasts reports whether the fault with an ID is installed now.
+func (n *Nemesis) Lasts(id int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.active[id] != nil
 }
 
 func (n *Nemesis) end(f *injection) {

@@ -82,6 +82,8 @@ type plannedStep struct {
 	Step
 	number string // its number in its schedule, from 1; empty: it comes from Random or Guided
 	guided bool   // the guided nemesis has chosen its targets
+
+	began func(f *injection, err error) // called once it is installed or skipped; may be nil
 }
 
 // These words stand for the masters and clients of a step.

@@ -21,13 +21,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"lockpick/audit/card"
+	"lockpick/internal/loopback"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
@@ -57,12 +56,10 @@ func New(store campaign.Store, listen net.Addr, writable bool) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(listen.String())
-	if err != nil {
+	if s.hosts, err = loopback.Hosts(listen); err != nil {
 		return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
 	}
 	s.writable, s.token = writable, rand.Text()
-	s.hosts = []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port), net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("::1", port)}
 	return s, nil
 }
 
@@ -82,28 +79,19 @@ func (s *Server) Close() error {
 	return s.root.Close()
 }
 
-// The content security policies: of the program's own pages, in addition to those in the pages themselves,
-// and of files of the store.
-const (
-	ownPolicy  = "frame-ancestors 'none'"
-	filePolicy = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+// filePolicy is the content security policy of files of the store. Pages of the program have theirs in them.
+const filePolicy = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	head := w.Header()
-	head.Set("X-Content-Type-Options", "nosniff")
-	head.Set("Referrer-Policy", "no-referrer")
-	head.Set("Cross-Origin-Resource-Policy", "same-origin")
-	head.Set("Cache-Control", "no-store")
-	head.Set("Content-Security-Policy", ownPolicy)
+	if !loopback.Admit(w, r, s.hosts) {
+		return
+	}
 	switch {
-	case !slices.Contains(s.hosts, r.Host):
-		http.Error(w, "this server answers to "+s.hosts[0]+" only", http.StatusForbidden)
 	case s.writable && (r.URL.Path == "/label" || r.URL.Path == "/delete") && r.Method == http.MethodPost:
 		s.change(w, r, r.URL.Path[1:])
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		head.Set("Allow", "GET, HEAD")
+		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "this server only shows: lockpick serve --write lets you label and delete runs", http.StatusMethodNotAllowed)
 	case s.writable && (r.URL.Path == "/label" || r.URL.Path == "/delete"):
 		s.ask(w, r, r.URL.Path[1:])
@@ -234,27 +222,9 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// Listen listens on a loopback address and rejects all others, because a store is private.
-func Listen(address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("%s: it takes host:port, as in 127.0.0.1:8417", address)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("%s may be reached by other machines: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
-	}
-	return net.Listen("tcp", address)
-}
-
-// The timeouts of the HTTP server.
-const (
-	readTimeout = 10 * time.Second
-	idleTimeout = time.Minute
-)
-
 // HTTP returns an HTTP server for s. Its Shutdown ends live pages.
 func (s *Server) HTTP() *http.Server {
-	web := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout}
+	web := loopback.Server(s)
 	web.RegisterOnShutdown(s.close)
 	return web
 }

@@ -15,6 +15,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/internal/loopback"
 	"lockpick/risk"
 )
 
@@ -173,12 +174,12 @@ func TestNothingElseIsServed(t *testing.T) {
 
 func TestOnlyThisMachineIsListenedOn(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.org:80", "8417"} {
-		if l, err := Listen(address); err == nil {
+		if l, err := loopback.Listen(address); err == nil {
 			t.Errorf("it listens on %s", l.Addr())
 			l.Close()
 		}
 	}
-	l, err := Listen("127.0.0.1:0")
+	l, err := loopback.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"lockpick/campaign/judge"
+	"lockpick/internal/loopback"
 	"lockpick/internal/otherfile"
 )
 
@@ -50,7 +51,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, action string) {
 		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if from := r.Header.Get("Origin"); from != "" && from != "http://"+r.Host || subtle.ConstantTimeCompare([]byte(r.PostForm.Get("token")), []byte(s.token)) != 1 {
+	if loopback.FromElsewhere(r) || subtle.ConstantTimeCompare([]byte(r.PostForm.Get("token")), []byte(s.token)) != 1 {
 		http.Error(w, "this form is not of a page of this server, or of one that has ended: go back and load it again", http.StatusForbidden)
 		return
 	}

@@ -40,7 +40,7 @@ type client struct {
 	wake      context.CancelCauseFunc // ends its current sleep; may be nil
 
 	calls calls
-	redis redisKeys
+	redis RedisKeys
 	out   bool // it has no lock, because making the lock panicked
 
 	answered bool // an acquire has returned

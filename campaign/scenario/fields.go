@@ -83,6 +83,9 @@ type Network struct {
 	Apart     Duration `yaml:"apart,omitempty"`
 }
 
+// MastersSection is Field.Section of what masters are.
+const MastersSection = "Masters"
+
 // day is the longest duration in a scenario, except for the offset of a clock.
 const day = 24 * time.Hour
 
@@ -122,7 +125,7 @@ func init() {
 			More: "What a kind means is in [checking.md](checking.md#kinds-of-locks). A client that is a program says its kind itself ([clients.md](clients.md#locks-that-are-not-mutexes))."},
 		&Field{Name: "permits", Absent: "3 of a semaphore", within: limits{0, history.MaxPermits}, check: checkPermits, Help: "how many permits a semaphore has; each acquire asks for one up to all of them"},
 		&Field{Name: "readers", Absent: "0.7 of a read-write lock", Probability: true, check: checkReaders, Help: "share of the acquires of a read-write lock that read"},
-	), section("Masters",
+	), section(MastersSection,
 		&Field{Name: "masters", Everyday: true, Default: 5, within: limits{1, 15}, Help: "number of masters"},
 		&Field{Name: "persistence", Everyday: true, Default: string(cluster.None), Values: texts(cluster.Persistences),
 			Help: "how masters keep keys", More: "`rdb` takes snapshots, also on a clean shutdown."},

@@ -77,6 +77,22 @@ func Parse(b []byte) (s Scenario, err error) {
 	return s, nil
 }
 
+// ParseStep parses a step of a schedule in YAML or JSON, on top of the given values.
+func ParseStep(b []byte, s Step) (_ Step, err error) {
+	defer strictyaml.RefusePanic(&err)
+	known := "the fields of a fault are " + strings.Join(strictyaml.Fields(s), ", ")
+	if _, err := strictyaml.Parse(b, known); err != nil {
+		return s, err
+	}
+	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s); err != nil {
+		return s, strictyaml.Explain(err, b, known, s)
+	}
+	if s.Fault == "" {
+		return s, fmt.Errorf("1:1: the name of the fault is missing: %s", known)
+	}
+	return s, nil
+}
+
 // YAML renders the scenario as a file that Parse can read.
 func (s *Scenario) YAML() ([]byte, error) {
 	out := *s

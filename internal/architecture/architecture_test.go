@@ -74,6 +74,10 @@ var allowed = map[string][]string{
 	// What is stored on a real Redis.
 	"locks": {"cluster/resp", "watch", "reports/term"},
 	"serve": {"reports/term", "history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "audit/card", "reports/diff", "reports/web", "risk"},
+	// Masters for the tests of others, over HTTP.
+	"masters": {"campaign", "campaign/judge", "campaign/scenario", "reports"},
+	// The client for tests in Go: like those of other languages it knows only the HTTP API.
+	"clients/masters": {},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk": {"checker/narrative", "cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web"},
 	// The reports of a run, and of what a search made of one.
@@ -88,7 +92,7 @@ var allowed = map[string][]string{
 	"reports/diff": {"history", "checker", "campaign", "campaign/judge", "campaign/scenario", "reports/term", "reports/web"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "audit/card", "reports", "reports/diff", "reports/story", "reports/term", "clients", "locks", "watch", "serve", "risk", "search/reduce",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "audit/card", "reports", "reports/diff", "reports/story", "reports/term", "clients", "locks", "watch", "serve", "masters", "risk", "search/reduce",
 	},
 }
 
@@ -104,6 +108,7 @@ var testsAlso = map[string][]string{
 	"cluster/sim":       {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
 	"nemesis":           {"redlock/protocol"},
 	"redlock":           {"cluster", "cluster/process"},
+	"masters":           {"checker", "cluster", "history"},
 	"reports":           {"campaign"}, // runs to report
 	"reports/story":     {"checker/narrative", "campaign", "campaign/scenario"},
 	"watch":             {"redlock"}, // its traffic

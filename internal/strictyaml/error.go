@@ -135,7 +135,7 @@ func (v *durations) collect(t reflect.Type) {
 
 func (v *durations) Visit(n ast.Node) ast.Visitor {
 	pair, ok := n.(*ast.MappingValueNode)
-	if ok && v.bad == nil && v.names[pair.Key.String()] {
+	if ok && v.bad == nil && v.names[pair.Key.GetToken().Value] {
 		if s, ok := pair.Value.(*ast.StringNode); ok {
 			if _, err := time.ParseDuration(s.Value); err != nil {
 				v.bad = s.GetToken()

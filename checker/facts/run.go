@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"iter"
 	"sort"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/history"
 )
 
-// Run is a history with what follows from it about the run that it records. It is used by one goroutine.
+// Run is a history with what follows from it about the run that it records. Several goroutines may ask it
+// for facts at once if the history's votes are packed (see history.Packed).
 type Run struct {
 	History     *history.Packed
 	Lock        Lock            // which holds and sections may overlap
@@ -172,30 +175,52 @@ func slackOf(h *history.Packed) time.Duration {
 // NoFaults is the value of a header's Faults for a campaign without faults.
 const NoFaults = "none"
 
-// lazy is a fact that is computed when somebody first asks for it.
+// lazy is a fact that is computed when somebody first asks for it. Several goroutines may ask at once.
 type lazy[T any] struct {
-	known bool
+	known atomic.Bool
+	mu    sync.Mutex
 	value T
 }
 
 func (l *lazy[T]) get(compute func() T) T {
-	if !l.known {
-		l.value, l.known = compute(), true
+	if !l.known.Load() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.known.Load() {
+			l.value = compute()
+			l.known.Store(true)
+		}
 	}
 	return l.value
 }
 
-// lazyBy holds a fact about each key, computed when somebody first asks for that key.
-type lazyBy[K comparable, T any] map[K]T
+// lazyBy holds a fact about each key, computed when somebody first asks for that key. Several goroutines may ask at
+// once; they all get the same value.
+type lazyBy[K comparable, T any] struct {
+	mu    sync.Mutex
+	known map[K]T
+}
 
 func (l *lazyBy[K, T]) get(key K, compute func(K) T) T {
-	value, known := (*l)[key]
-	if !known {
-		value = compute(key)
-		if *l == nil {
-			*l = lazyBy[K, T]{}
-		}
-		(*l)[key] = value
+	if value, known := l.find(key); known {
+		return value
 	}
+	value := compute(key) // it may ask for the same fact about other keys
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first, known := l.known[key]; known {
+		return first
+	}
+	if l.known == nil {
+		l.known = map[K]T{}
+	}
+	l.known[key] = value
 	return value
+}
+
+func (l *lazyBy[K, T]) find(key K) (T, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	value, known := l.known[key]
+	return value, known
 }

@@ -61,10 +61,13 @@ func Check(h *history.History, by ...Property) Report {
 
 // CheckPacked is Check for a packed history.
 func CheckPacked(h *history.Packed, by ...Property) Report {
-	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(&h.Header, ops, PorcupineLimit) }, by...)
+	return checkPacked(h, second, by...)
 }
 
-func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
+// second decides mutual exclusion a second time.
+func second(h *history.Packed) linearizability { return linearizable(h, PorcupineLimit) }
+
+func checkPacked(h *history.Packed, second func(*history.Packed) linearizability, by ...Property) Report {
 	run := newRun(h)
 	run.second = second
 	unseen := unseen(h)
@@ -162,7 +165,7 @@ func (r *run) deadOnArrival() int {
 // run is a history that is being judged.
 type run struct {
 	*facts.Run
-	second func([]history.Op) linearizability // decides mutual exclusion a second time
+	second func(*history.Packed) linearizability // decides mutual exclusion a second time
 	died   death
 }
 

@@ -104,7 +104,7 @@ func TestParallelJudgesSayTheSame(t *testing.T) {
 		h := &history.History{Header: header, Ops: drawVotes(t, drawRoughHistory(t, &header))}
 		judge := func(atOnce int) []judged {
 			r := newRun(history.Pack(h))
-			r.second = func(ops []history.Op) linearizability { return linearizable(&header, ops, time.Minute) }
+			r.second = second
 			return r.judgeAll(Properties, atOnce)
 		}
 		one, many := judge(1), judge(4)

@@ -77,8 +77,13 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 					}
 				}
 			}
-			if n := len(p.Ops); n > 0 && p.Ops[n-1].Index != len(h.Ops)-1 || n != kept && n != kept+1 {
-				t.Fatalf("packed %s, %d operations of %d were kept, or not the last", how, n, kept)
+			if n := len(p.Ops); n > 0 && p.Ops[n-1].Index != len(h.Ops)-1 || p.Count() != kept && p.Count() != kept+1 {
+				t.Fatalf("packed %s, %d operations of %d were kept, or not the last", how, p.Count(), kept)
+			}
+			for i, op := range p.All() {
+				if op.F != FVote && !reflect.DeepEqual(op, &h.Ops[op.Index]) || p.IndexAt(i) != op.Index || p.TimeAt(i) != op.Time {
+					t.Fatalf("packed %s, position %d is %+v, not %+v", how, i, op, h.Ops[op.Index])
+				}
 			}
 		}
 	})

@@ -19,7 +19,7 @@ type Run struct {
 	Lock        Lock            // which holds and sections may overlap
 	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
 	Leases      []*history.Lease
-	leaseByLine []int32 // by position in History.Ops: the index in Leases of the lease that the line is about, or -1
+	leaseByLine []int32 // by position in History: the index in Leases of the lease that the line is about, or -1
 	Faults      []*history.Fault
 	Pauses      map[string][]Pause
 	End         time.Duration // time of the last operation
@@ -60,7 +60,7 @@ type Run struct {
 func New(h *history.Packed) *Run {
 	r := &Run{History: h, Lock: LockOf(&h.Header), Faults: history.Faults(h.Ops), Pauses: pauses(h.Ops),
 		Window: history.Span{From: -1 << 62, To: 1 << 62}, Interrupted: interrupted(h.Ops), Slack: slackOf(h)}
-	r.Leases, r.leaseByLine = history.LeasesByLine(h.Ops)
+	r.Leases, r.leaseByLine = h.Leases()
 	if n := len(h.Ops); n > 0 {
 		r.End = h.Ops[n-1].Time
 		r.Complete = h.Ops[n-1].F == history.FEnd
@@ -74,7 +74,7 @@ func (r *Run) InWindow(t time.Duration) bool { return r.Window.From <= t && t < 
 // ReachesEnd reports whether the judged window reaches to the end of the history.
 func (r *Run) ReachesEnd() bool { return r.End < r.Window.To }
 
-// LeaseAt returns the lease that the line at a position of History.Ops is about, or nil.
+// LeaseAt returns the lease that the line at a position of History is about, or nil.
 func (r *Run) LeaseAt(position int) *history.Lease {
 	if n := r.leaseByLine[position]; n >= 0 {
 		return r.Leases[n]
@@ -88,29 +88,29 @@ func ExpiredOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
 }
 
-// LinesOf returns the positions in History.Ops of a process's lines.
-func (r *Run) LinesOf(process string) []int32 {
+// linesBy returns the positions in History of a process's lines.
+func (r *Run) linesBy(process string) []int32 {
 	return r.linesOf.get(func() map[string][]int32 {
 		lines := map[string][]int32{}
-		for i := range r.History.Ops {
-			p := r.History.Ops[i].Process
-			lines[p] = append(lines[p], int32(i))
+		for i, op := range r.History.All() {
+			lines[op.Process] = append(lines[op.Process], int32(i))
 		}
 		return lines
 	})[process]
 }
 
-// following yields the operations of a process after a line.
+// LinesSince yields the operations of a process from a time on; the next one may overwrite each.
+func (r *Run) LinesSince(process string, from time.Duration) iter.Seq[*history.Op] {
+	lines := r.linesBy(process)
+	first := sort.Search(len(lines), func(i int) bool { return r.History.TimeAt(int(lines[i])) >= from })
+	return r.History.Some(lines[first:])
+}
+
+// following yields the operations of a process after a line; the next one may overwrite each.
 func (r *Run) following(process string, index int) iter.Seq[*history.Op] {
-	return func(yield func(*history.Op) bool) {
-		lines := r.LinesOf(process)
-		first := sort.Search(len(lines), func(i int) bool { return r.History.Ops[lines[i]].Index > index })
-		for _, i := range lines[first:] {
-			if !yield(&r.History.Ops[i]) {
-				return
-			}
-		}
-	}
+	lines := r.linesBy(process)
+	first := sort.Search(len(lines), func(i int) bool { return r.History.IndexAt(int(lines[i])) > index })
+	return r.History.Some(lines[first:])
 }
 
 // Quorum returns how many votes a grant needs; 0 if the header does not say.

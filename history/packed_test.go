@@ -91,3 +91,44 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 		t.Errorf("%d votes were drawn, %d of them recorded late: both are needed", votes, late)
 	}
 }
+
+// TestNoFieldIsLostInPackedLines sets each field of a value, those of tomorrow included, on a line that packs.
+func TestNoFieldIsLostInPackedLines(t *testing.T) {
+	for i := range reflect.TypeFor[Value]().NumField() {
+		v := &Value{Token: "t", ValidUntil: 1}
+		f := reflect.ValueOf(v).Elem().Field(i)
+		name := reflect.TypeFor[Value]().Field(i).Name
+		set(t, name, f)
+		op := Op{Process: "c1", Type: OK, F: FAcquire, Key: "k0", Value: v}
+		p := &Packed{}
+		if err := p.add(&op); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.OpAt(0); !reflect.DeepEqual(got, &op) {
+			t.Errorf("with %s, the packed line is %+v, not %+v", name, *got.Value, *v)
+		}
+	}
+}
+
+// set gives a field a value that is not zero.
+func set(t *testing.T, name string, f reflect.Value) {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString("x")
+	case reflect.Bool:
+		f.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		f.SetInt(3)
+	case reflect.Float64:
+		f.SetFloat(1.5)
+	case reflect.Pointer:
+		f.Set(reflect.New(f.Type().Elem()))
+		set(t, name, f.Elem())
+	case reflect.Slice:
+		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+	case reflect.Map:
+		f.Set(reflect.MakeMap(f.Type()))
+	default:
+		t.Fatalf("%s: the test lacks values of this kind", name)
+	}
+}

@@ -3,11 +3,13 @@ package checker
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
 	"lockpick/checker/facts"
 	"lockpick/history"
+	"lockpick/internal/crew"
 )
 
 // Report is the result of run a history by every property that applies to it.
@@ -59,10 +61,13 @@ func Check(h *history.History, by ...Property) Report {
 
 // CheckPacked is Check for a packed history.
 func CheckPacked(h *history.Packed, by ...Property) Report {
-	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(&h.Header, ops, PorcupineLimit) }, by...)
+	return checkPacked(h, second, by...)
 }
 
-func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
+// second decides mutual exclusion a second time.
+func second(h *history.Packed) linearizability { return linearizable(h, PorcupineLimit) }
+
+func checkPacked(h *history.Packed, second func(*history.Packed) linearizability, by ...Property) Report {
 	run := newRun(h)
 	run.second = second
 	unseen := unseen(h)
@@ -70,6 +75,7 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		run.History, run.Unfiltered = h.WithoutVotes(), h
 	}
 	rep := Report{DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
+	var judged []Property
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
@@ -80,9 +86,12 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		if p.Votes && unseen != "" || p.ExemptsKind(run.Lock.Kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
 			continue
 		}
-		if j := p.rules.judge(run); j != nil {
-			rep.Disagreement += j.contradiction
-			rep.Results = append(rep.Results, run.conclude(p, j))
+		judged = append(judged, p)
+	}
+	for _, x := range run.judgeAll(judged, run.atOnce()) {
+		if x.result.Name != "" {
+			rep.Disagreement += x.contradiction
+			rep.Results = append(rep.Results, x.result)
 		}
 	}
 	return rep
@@ -110,6 +119,42 @@ func unseen(h *history.Packed) string {
 	return ""
 }
 
+// parallelLines is the number of lines from which properties are judged in parallel. Searches judge many short
+// histories, several at a time already.
+const parallelLines = 20_000
+
+// atOnce returns how many properties are judged at a time.
+func (r *run) atOnce() int {
+	if r.History.Lines() < parallelLines {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// judged is what a property says about a run.
+type judged struct {
+	result        Result // without a name, if the run had nothing to judge
+	contradiction string
+}
+
+// judgeAll judges properties, so many at a time. None depends on the result of another, so the results are the same.
+func (r *run) judgeAll(properties []Property, atOnce int) []judged {
+	if atOnce > 1 {
+		r.History.Len() // packs the votes, which only one goroutine may do
+	}
+	all := make([]judged, len(properties))
+	numbers := make([]int, len(properties))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	crew.Each(crew.Of(atOnce), numbers, func(i int) {
+		if j := properties[i].rules.judge(r); j != nil {
+			all[i] = judged{r.conclude(properties[i], j), j.contradiction}
+		}
+	})
+	return all
+}
+
 func (r *run) deadOnArrival() int {
 	n := 0
 	for _, l := range r.Leases {
@@ -123,7 +168,7 @@ func (r *run) deadOnArrival() int {
 // run is a history that is being judged.
 type run struct {
 	*facts.Run
-	second func([]history.Op) linearizability // decides mutual exclusion a second time
+	second func(*history.Packed) linearizability // decides mutual exclusion a second time
 	died   death
 }
 

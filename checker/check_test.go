@@ -61,7 +61,7 @@ func TestDisagreementIsAnErrorAndNoVerdict(t *testing.T) {
 		"only the sweep": {},
 	} {
 		h := &history.History{Ops: broken(2)}
-		rep := check(h, func([]history.Op) linearizability { return second })
+		rep := check(h, func(*history.Packed) linearizability { return second })
 		if rep.Err() == nil || !strings.Contains(rep.Disagreement, name+" finds a violation") || rep.Result(MutualExclusion).Verdict != Unknown {
 			t.Errorf("%s: err %v, verdict %s", name, rep.Err(), rep.Result(MutualExclusion).Verdict)
 		}
@@ -70,14 +70,14 @@ func TestDisagreementIsAnErrorAndNoVerdict(t *testing.T) {
 
 func TestViolationConfirmedByPorcupineStandsAfterItsTimeout(t *testing.T) {
 	second := linearizability{illegal: map[string]bool{"k0": true}, undecided: true}
-	rep := check(&history.History{Ops: broken(2)}, func([]history.Op) linearizability { return second })
+	rep := check(&history.History{Ops: broken(2)}, func(*history.Packed) linearizability { return second })
 	if r := rep.Result(MutualExclusion); r.Verdict != Violated || rep.Err() != nil {
 		t.Errorf("verdict %s: %s", r.Verdict, r.Why)
 	}
 }
 
 func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
-	if v := linearizable(&history.Header{}, broken(2), 0); !v.undecided || len(v.illegal) > 0 {
+	if v := linearizable(history.Pack(&history.History{Ops: broken(2)}), 0); !v.undecided || len(v.illegal) > 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -86,7 +86,7 @@ func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
 // ran concurrently stay in one epoch.
 func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {
 	ops := record(20_000, false)
-	k := tenures(&history.Header{}, ops)[0]
+	k := tenures(history.Pack(&history.History{Ops: ops}))[0]
 	parts := epochs(&history.Header{}, k.tenures, 100)
 	if len(parts) < 50 {
 		t.Errorf("%d operations were cut into %d epochs only", len(ops), len(parts))
@@ -106,7 +106,7 @@ func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {
 	if total != 2*len(k.tenures) {
 		t.Errorf("%d of %d operations are in the epochs", total, 2*len(k.tenures))
 	}
-	held := epochs(&history.Header{}, tenures(&history.Header{}, broken(1000))[0].tenures, 100)
+	held := epochs(&history.Header{}, tenures(history.Pack(&history.History{Ops: broken(1000)}))[0].tenures, 100)
 	if len(held) != 1 {
 		t.Errorf("a lock that is never free was cut into %d epochs", len(held))
 	}
@@ -142,6 +142,6 @@ func TestWatchMayBeReadWhileItObserves(t *testing.T) {
 }
 
 // check judges a history with another second decider of mutual exclusion.
-func check(h *history.History, second func([]history.Op) linearizability, by ...Property) Report {
+func check(h *history.History, second func(*history.Packed) linearizability, by ...Property) Report {
 	return checkPacked(history.Pack(h), second, by...)
 }

@@ -20,7 +20,7 @@ var MutualExclusion = Property{
 // have any. If it does not, there is no verdict on the lock. If porcupine runs out
 // of time, the violations that the sweep found stand, and the other keys are unknown.
 func (r *run) mutualExclusion() *judgement {
-	second := r.second(r.History.Ops)
+	second := r.second(r.History)
 	all := facts.HoldsOf(r.Leases, r.Lock)
 	found := r.overlaps(sweep(all, r.Lock), r.explainHolds)
 	swept := map[string]bool{}

@@ -17,9 +17,9 @@ var Fairness = Property{
 	rules: &rules{
 		judge: (*run).fairness,
 		gaps: []gap{
-			{func(h *history.History) bool { return !h.Header.Fair }, "the lock does not claim it"},
-			{func(h *history.History) bool { return h.Header.Duplicates }, "a request that arrives twice may cost a waiter its place"},
-			{func(h *history.History) bool { return h.Header.Quorum != 1 }, "masters that do not know each other have no common queue"},
+			{func(h *history.Packed) bool { return !h.Header.Fair }, "the lock does not claim it"},
+			{func(h *history.Packed) bool { return h.Header.Duplicates }, "a request that arrives twice may cost a waiter its place"},
+			{func(h *history.Packed) bool { return h.Header.Quorum != 1 }, "masters that do not know each other have no common queue"},
 			{nil, "no client came certainly later than one that waited"},
 		},
 	},

@@ -36,14 +36,14 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			second := func(ops []history.Op) linearizability {
+			second := func(p *history.Packed) linearizability {
 				switch porcupine {
 				case "timeout":
 					return linearizability{undecided: true, limit: time.Minute}
 				case "disagrees":
 					return linearizability{illegal: map[string]bool{"k9": true}}
 				}
-				return linearizable(&h.Header, ops, time.Minute)
+				return linearizable(p, time.Minute)
 			}
 			rep := check(h, second)
 			if err := Retold(rep); err != nil {

@@ -47,7 +47,7 @@ func TestSweepAgreesWithPorcupineOnCarelessHistories(t *testing.T) {
 		header := drawHeader(t)
 		ops := drawRoughHistory(t, &header)
 		found := sweptIn(&header, ops)
-		second := linearizable(&header, ops, time.Minute)
+		second := linearizable(history.Pack(&history.History{Header: header, Ops: ops}), time.Minute)
 		if why := disagree(setOf(violatedKeys(found)), second); why != "" {
 			t.Fatalf("%s\n%s", why, lines(ops))
 		}

@@ -183,7 +183,7 @@ func TestSweepAgreesWithPorcupine(t *testing.T) {
 		ops := drawHistoryOf(t, &header)
 		swept := violatedKeys(sweptIn(&header, ops))
 		for _, epoch := range []int{1, 4, 1 << 20} {
-			second := linearizableBy(&header, ops, time.Minute, epoch)
+			second := linearizableBy(history.Pack(&history.History{Header: header, Ops: ops}), time.Minute, epoch)
 			if second.undecided {
 				t.Fatalf("porcupine did not decide %d operations", len(ops))
 			}

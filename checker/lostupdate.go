@@ -29,33 +29,41 @@ type lostUpdate struct {
 func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.Contended()
 	leases := r.LeasesByToken()
-	knows := map[facts.KeyToken]*history.Op{}
-	latest := map[string]*history.Op{}
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	type known struct {
+		line  int // its position
+		value int64
+	}
+	knows := map[facts.KeyToken]known{}
+	latest := map[string]known{}
+	for i, op := range r.History.All() {
 		if op.Value == nil || op.Value.Fenced {
 			continue
 		}
 		of := facts.KeyToken{Key: op.Key, Token: op.Value.Token}
 		switch {
 		case op.F == history.FRead && op.Type == history.OK:
-			knows[of] = op
+			knows[of] = known{i, op.Value.Value}
 		case op.F == history.FApply && op.Type == history.Fail:
 			if r.InWindow(op.Time) {
 				refused++
 			}
 		case op.F == history.FApply && op.Type == history.OK:
-			from, before := knows[of], latest[op.Key]
-			knows[of], latest[op.Key] = op, op
-			if from == nil || !r.InWindow(op.Time) {
+			from, computed := knows[of]
+			before, replaces := latest[op.Key]
+			now := known{i, op.Value.Value}
+			knows[of], latest[op.Key] = now, now
+			if !computed || !r.InWindow(op.Time) {
 				continue
 			}
 			judged++
-			if l := facts.LatestBefore(leases[of], op.Index); l != nil && competed[l] {
+			mine := facts.LatestBefore(leases[of], op.Index)
+			if mine != nil && competed[mine] {
 				contended = append(contended, op.Time)
 			}
-			if before != nil && from.Value.Value != before.Value.Value {
-				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: facts.LatestBefore(leases[of], op.Index), other: facts.LatestBefore(leases[facts.KeyToken{Key: op.Key, Token: before.Value.Token}], before.Index)})
+			if replaces && from.value != before.value {
+				gone := r.History.OpAt(before.line)
+				lost = append(lost, lostUpdate{write: r.History.OpAt(i), lost: gone, from: r.History.OpAt(from.line), mine: mine,
+					other: facts.LatestBefore(leases[facts.KeyToken{Key: op.Key, Token: gone.Value.Token}], gone.Index)})
 			}
 		}
 	}
@@ -67,7 +75,7 @@ var NoLostUpdate = Property{
 	Help: "--resource cas-mark-first", Writes: true, Needs: CompareAndSet, NotOfLock: true,
 	rules: &rules{
 		judge:  (*run).noLostUpdate,
-		gaps:   []gap{{func(h *history.History) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},
+		gaps:   []gap{{func(h *history.Packed) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},
 		exempt: []exemption{ordersNoWrites},
 	},
 }

@@ -36,14 +36,13 @@ func (r *run) notified() *judgement {
 	still := 0
 	var judged []time.Duration
 	var found []proven
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for i, op := range r.History.All() {
 		if op.Value == nil || op.Value.Token == "" || !r.InWindow(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
 			continue
 		}
 		judged = append(judged, op.Time)
 		l := r.LeaseAt(i)
-		u := unaware{op: op, lease: l}
+		u := unaware{lease: l}
 		switch {
 		case l == nil: // the client had no lease, so no stall can excuse it
 			u.since = op.Time
@@ -63,6 +62,7 @@ func (r *run) notified() *judgement {
 				continue
 			}
 		}
+		u.op = r.History.OpAt(i)
 		v := narrative.Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
 		if u.lost != nil {
 			v.Ops = []int{u.lost.Index, op.Index}
@@ -93,8 +93,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 		return found
 	}
 	t := r.CommandLogs()
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for i, op := range r.History.All() {
 		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
 			continue
 		}
@@ -118,7 +117,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 			}
 		}
 		if no > n-q {
-			found[l] = op
+			found[l] = r.History.OpAt(i)
 		}
 	}
 	return found

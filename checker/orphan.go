@@ -101,8 +101,7 @@ func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok
 	for _, l := range r.Leases {
 		granted[facts.Party{Client: l.Process, Token: l.Token}] = true
 	}
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for _, op := range r.History.All() {
 		if op.F == history.FRelease && op.Type != history.Invoke && op.Value != nil {
 			released[facts.Party{Client: op.Process, Token: op.Value.Token}] = op.Time
 		}

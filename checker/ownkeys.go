@@ -200,8 +200,7 @@ func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 // does: its client released the lease by a command that nothing is known about, or the key ended, or somebody else
 // ended it. What its own client deleted without a call of release is no excuse: it gave up that command before the SET.
 func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for _, op := range r.History.All() {
 		v := op.Value
 		switch {
 		case op.Key != set.Key || op.Time < from || v == nil:

@@ -95,6 +95,29 @@ func TestPackedIsJudgedTheSame(t *testing.T) {
 	}
 }
 
+// TestParallelJudgesSayTheSame checks that properties that are judged at the same time get the same results, to the
+// last event of each violation, as one after the other.
+func TestParallelJudgesSayTheSame(t *testing.T) {
+	violated := false
+	checkUntil(t, func() bool { return violated }, func(t *rapid.T) {
+		header := history.Header{Driver: "sim", Masters: 5, Quorum: 3, Clients: 3, Keys: 2, TTL: 5}
+		h := &history.History{Header: header, Ops: drawVotes(t, drawRoughHistory(t, &header))}
+		judge := func(atOnce int) []judged {
+			r := newRun(history.Pack(h))
+			r.second = second
+			return r.judgeAll(Properties, atOnce)
+		}
+		one, many := judge(1), judge(4)
+		if !reflect.DeepEqual(one, many) {
+			t.Fatalf("one at a time:\n%+v\nfour at a time:\n%+v", one, many)
+		}
+		violated = violated || slices.ContainsFunc(one, func(x judged) bool { return x.result.Verdict == Violated })
+	})
+	if !violated {
+		t.Error("no history violated a property")
+	}
+}
+
 func propertyOf(name string) Property {
 	for _, p := range Properties {
 		if p.Name == name {

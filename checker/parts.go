@@ -55,10 +55,10 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 // whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	run := newRun(history.Pack(excerpt))
-	run.second = func(ops []history.Op) linearizability { return linearizable(&excerpt.Header, ops, PorcupineLimit) }
+	run.second = second
 	j := run.mutualExclusion()
 	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
-	for i, j := range []*judgement{j, run.beliefsIn(facts.SectionsOf(run.History.Ops, run.LeaseAt))} {
+	for i, j := range []*judgement{j, run.beliefsIn(facts.SectionsOf(run.History, run.LeaseAt))} {
 		p := Exclusive()[i]
 		if of := whole.of[p.Name]; of != nil {
 			of.complete(j)

@@ -80,14 +80,15 @@ const epochSize = 256
 //
 // Porcupine's intervals are closed: at equal times it puts calls before returns,
 // so a lock may be taken at the instant at which it is returned.
-func linearizable(h *history.Header, ops []history.Op, limit time.Duration) linearizability {
-	return linearizableBy(h, ops, limit, epochSize)
+func linearizable(h *history.Packed, limit time.Duration) linearizability {
+	return linearizableBy(h, limit, epochSize)
 }
 
-func linearizableBy(h *history.Header, ops []history.Op, limit time.Duration, size int) linearizability {
+func linearizableBy(p *history.Packed, limit time.Duration, size int) linearizability {
+	h := &p.Header
 	verdict := linearizability{illegal: map[string]bool{}, limit: limit}
 	deadline := time.Now().Add(limit)
-	for _, k := range tenures(h, ops) {
+	for _, k := range tenures(p) {
 		for _, part := range epochs(h, k.tenures, size) {
 			left := time.Until(deadline)
 			if left <= 0 {
@@ -176,7 +177,8 @@ func (t *tokenTenures) current() *openTenure {
 
 // tenures reads the operations of each key's tenures. The keys are in the order
 // of their first acquire.
-func tenures(h *history.Header, ops []history.Op) []keyTenures {
+func tenures(p *history.Packed) []keyTenures {
+	h := &p.Header
 	var keys []keyTenures
 	keyOf, processOf := map[string]int{}, map[string]int{}
 	began := map[string]time.Duration{}        // by process: when its pending acquire or extend was called
@@ -202,8 +204,7 @@ func tenures(h *history.Header, ops []history.Op) []keyTenures {
 		})
 	}
 
-	for i := range ops {
-		op := &ops[i]
+	for _, op := range p.All() {
 		if op.F == history.FVote {
 			continue
 		}

@@ -48,8 +48,7 @@ func (r *run) progress() *judgement {
 			but = append(but, history.Span{From: l.Until(), To: l.Until() + after})
 		}
 	}
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for _, op := range r.History.All() {
 		if op.F == history.FCrash || op.F == history.FRelease && (op.Type == history.Info || op.Type == history.Fail) || op.F == history.FVote && op.Type == history.Info {
 			but = append(but, history.Span{From: op.Time, To: op.Time + after})
 		}

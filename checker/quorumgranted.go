@@ -25,7 +25,7 @@ var QuorumGranted = Property{
 	Name: "quorum-granted", Level: "AV", Says: "an attempt that a quorum voted for in time is granted", Votes: true,
 	rules: &rules{
 		judge: (*run).quorumGranted,
-		gaps:  []gap{{func(h *history.History) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
+		gaps:  []gap{{func(h *history.Packed) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
 	},
 }
 

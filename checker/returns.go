@@ -25,8 +25,7 @@ func (r *run) returns() *judgement {
 func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 	var calls []time.Duration
 	var found []proven
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for i, op := range r.History.All() {
 		if !r.InWindow(op.Time) {
 			continue
 		}
@@ -34,6 +33,7 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 		case op.Type == history.Invoke && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease):
 			calls = append(calls, op.Time)
 		case op.F == wrong:
+			op := r.History.OpAt(i)
 			v := narrative.Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Clients: []string{op.Process}}
 			if op.Value != nil && op.Value.Token != "" {
 				v.Tokens = []string{op.Value.Token}

@@ -17,7 +17,7 @@ var BeliefExclusion = Property{
 // beliefExclusion judges L3: no two critical sections on one key overlap. If a section outlasts its
 // lease only because the machine stood still, it counts to the end of the lease.
 func (r *run) beliefExclusion() *judgement {
-	all := facts.SectionsOf(r.History.Ops, r.LeaseAt)
+	all := facts.SectionsOf(r.History, r.LeaseAt)
 	if len(all) == 0 {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // gap is a reason why a run did not exercise a property.
 type gap struct {
-	is  func(*history.History) bool // nil: always
+	is  func(*history.Packed) bool // nil: always
 	why string
 }
 
@@ -19,23 +19,28 @@ var (
 	noExtension        = gap{lacks(history.FExtend), "no lease was extended"}
 	noExtensionByVotes = gap{nil, "no extension was granted by votes that were recorded"}
 	notHealed          = gap{lacks(history.FHealed), "the run ended before the faults had healed"}
-	noFencing          = gap{func(h *history.History) bool { return !h.Header.Fencing }, "the leases of this lock carry no fencing tokens"}
+	noFencing          = gap{func(h *history.Packed) bool { return !h.Header.Fencing }, "the leases of this lock carry no fencing tokens"}
 )
 
 // lacks returns whether a history lacks an operation.
-func lacks(f string) func(*history.History) bool {
-	return func(h *history.History) bool {
-		return !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
+func lacks(f string) func(*history.Packed) bool {
+	return func(h *history.Packed) bool {
+		for _, op := range h.All() {
+			if op.F == f {
+				return false
+			}
+		}
+		return true
 	}
 }
 
 // promisesNoTime reports whether all leases of a history last until their lock says that they are over.
-func promisesNoTime(h *history.History) bool {
+func promisesNoTime(h *history.Packed) bool {
 	if h.Header.Until == history.UntilReleased {
 		return true
 	}
 	leases := 0
-	for _, op := range h.Ops {
+	for _, op := range h.All() {
 		if op.F != history.FAcquire || op.Type != history.OK || op.Value == nil {
 			continue
 		}
@@ -49,7 +54,7 @@ func promisesNoTime(h *history.History) bool {
 
 // WhyUntested explains what a history lacks for a verdict on the property. unseen says why the votes do not describe the
 // lock; empty: they do.
-func (p Property) WhyUntested(h *history.History, unseen string) string {
+func (p Property) WhyUntested(h *history.Packed, unseen string) string {
 	switch why := p.ExemptsKind(h.Header.LockKind()); {
 	case why != "":
 		return why

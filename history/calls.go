@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Calls maps each line that completes a call of a client to the line that began it. It is
 // built in one pass and answers in constant time.
@@ -15,7 +18,7 @@ import "time"
 // completion without an invocation, only a bound is known: the call began no earlier than the
 // previous line of its process.
 type Calls struct {
-	ops   []Op
+	at    positions
 	began []int32 // by line: the invocation's index; or, for a completion without one, -2-n, where n is the previous line of its process (-1: none)
 }
 
@@ -37,13 +40,20 @@ type clientLife struct {
 	last  int // index of its previous line, -1 if there was none
 }
 
+// numbered is operations by their positions.
+type numbered []Op
+
+func (ops numbered) TimeAt(position int) time.Duration { return ops[position].Time }
+func (ops numbered) IndexAt(position int) int          { return ops[position].Index }
+
 // CallsOf builds the calls of a history.
-func CallsOf(ops []Op) *Calls {
-	c := &Calls{ops: ops, began: make([]int32, len(ops))}
+func CallsOf(ops []Op) *Calls { return callsOf(numbered(ops), each(ops), len(ops)) }
+
+func callsOf(at positions, all iter.Seq2[int, *Op], n int) *Calls {
+	c := &Calls{at: at, began: make([]int32, n)}
 	pending := map[callSlot]pendingCall{}
 	clients := map[string]*clientLife{}
-	for i := range ops {
-		op := &ops[i]
+	for i, op := range all {
 		c.began[i] = notCompleted
 		if op.F == FVote { // most lines are votes, and votes are not lines of clients
 			continue
@@ -92,9 +102,9 @@ func (c *Calls) Invocation(index int) (int, bool) {
 func (c *Calls) Began(index int) (time.Duration, bool) {
 	switch n := int(c.began[index]); {
 	case n >= 0:
-		return c.ops[n].Time, true
+		return c.at.TimeAt(n), true
 	case n <= -2 && n != notCompleted:
-		return c.ops[-2-n].Time, false
+		return c.at.TimeAt(-2 - n), false
 	}
 	return 0, false
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"iter"
 	"math"
 	"time"
 )
@@ -128,22 +129,26 @@ func (a *acquisitions) current() *Lease {
 //
 // A release whose invocation is missing ends the lease at the earliest possible time.
 func Leases(ops []Op) []*Lease {
-	leases, _ := LeasesByLine(ops)
+	leases, _ := leasesOf(numbered(ops), each(ops), len(ops))
 	return leases
 }
 
-// LeasesByLine does the same as Leases, and also returns for each line the position of its
-// lease among the leases, or -1.
-func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
-	of = make([]int32, len(ops))
-	calls := CallsOf(ops)
+// positions tells the time and the index of a line by its position.
+type positions interface {
+	TimeAt(position int) time.Duration
+	IndexAt(position int) int
+}
+
+// leasesOf returns the leases, and for each line the position of its lease among the leases, or -1.
+func leasesOf(at positions, all iter.Seq2[int, *Op], n int) (leases []*Lease, of []int32) {
+	of = make([]int32, n)
+	calls := callsOf(at, all, n)
 	byOwner := map[owner]*acquisitions{}
 	lives := map[string]int{}
 	alive := map[string][]*Lease{} // by process: the leases of its current life
 	granted := map[string]bool{}   // tokens
 	var end time.Duration
-	for i := range ops {
-		op := &ops[i]
+	for i, op := range all {
 		end = op.Time
 		of[i] = -1
 		if op.F == FVote { // most lines are votes, and votes are not lines of clients
@@ -172,7 +177,7 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 			l.Invoked, _ = calls.Began(i)
 			l.InvokedIndex = -1
 			if n, known := calls.Invocation(i); known {
-				l.InvokedIndex = ops[n].Index
+				l.InvokedIndex = at.IndexAt(n)
 			}
 			granted[token] = true
 			of[i] = int32(len(leases))

@@ -8,20 +8,23 @@ import (
 	"time"
 )
 
-// Packed is a history that uses little memory. Its Ops holds the lines that are not votes, and
-// the last line; an operation's position in it is not its Index. Votes, which are nine of ten
-// lines, take 32 bytes each: repeated texts are stored once.
+// Packed is a history that uses little memory. Votes and the lines of clients, which are nearly all lines, take 32 bytes
+// each: repeated texts are stored once. All yields the lines that are not votes; a line's position among them is not
+// its Index. Ops holds the lines of masters, faults and the harness, and the last line. If the history was in memory
+// anyway, Ops holds all lines that are not votes.
 type Packed struct {
 	History
-	lines    int
-	unpacked []Op           // all operations, until their votes are packed
-	chunks   [][]packedVote // in the order of the lines; all but the last are full
-	order    []int32        // the votes' numbers in the order of Vote.At; nil: that is the order of the lines
-	extras   []voteExtra    // packedVote.extras-1 is the index
+	total    int                // number of lines
+	unpacked []Op               // all operations, until their votes are packed
+	votes    chunks[packedVote] // in the order of the lines
+	order    []int32            // the votes' numbers in the order of Vote.At; nil: that is the order of the lines
+	extras   []voteExtra        // packedVote.extras-1 is the index
+	kinds    numbers[VoteKind]
 
-	kinds   []VoteKind
-	kindOf  map[VoteKind]int32
-	recent  *[recentKinds]int32
+	lines      chunks[packedLine] // the lines that are not votes, and the last line; empty if the history was in memory
+	lineKinds  numbers[lineKind]
+	lineExtras []lineExtra // packedLine.extras-1 is the index
+
 	tokens  []string
 	tokenOf map[string]int32
 	token   int32 // number of the previous vote's token
@@ -49,14 +52,10 @@ type VoteKind struct {
 	typ                                               Type
 }
 
-// voteChunk is the number of votes that are allocated at once: growing a single slice would copy
-// all votes and need twice the memory.
-const voteChunk = 1 << 15
-
 // Pack packs a history that is in memory. It shares the operations with h, and packs the votes
 // only when they are first used: judging a short run often needs none.
 func Pack(h *History) *Packed {
-	p := &Packed{History: *h, lines: len(h.Ops), unpacked: h.Ops}
+	p := &Packed{History: *h, total: len(h.Ops), unpacked: h.Ops}
 	kept := 0
 	for i := range h.Ops {
 		if !h.Ops[i].votes() {
@@ -114,8 +113,11 @@ func (p *Packed) read(h *History, err error) (*Packed, error) {
 	ops := p.Ops
 	p.History = *h
 	p.Ops = ops
-	if n := p.Len(); n > 0 && int(p.packed(int32(n-1)).index) == p.lines-1 {
+	if n := p.Len(); n > 0 && int(p.packed(int32(n-1)).index) == p.total-1 {
+		p.lines.add(packedLine{time: p.Recorded(int32(n - 1)), index: int32(p.total - 1), kind: inOps, token: int32(len(p.Ops))})
 		p.Ops = append(p.Ops, p.voteOp(int32(n-1)))
+	} else if n := p.lines.len(); n > 0 && p.lines.at(n-1).kind != inOps {
+		p.Ops = append(p.Ops, *p.OpAt(n - 1))
 	}
 	p.finish()
 	return p, nil
@@ -123,20 +125,15 @@ func (p *Packed) read(h *History, err error) (*Packed, error) {
 
 // add packs an operation, which its reader may overwrite afterwards.
 func (p *Packed) add(op *Op) error {
-	p.lines++
+	p.total++
 	if op.observed() {
 		p.longestDelay = max(p.longestDelay, op.Value.Delay)
 	}
 	if op.votes() {
 		p.vote(op, op.Index)
-		return nil
+	} else {
+		p.line(op)
 	}
-	kept := *op
-	if op.Value != nil {
-		value := *op.Value
-		kept.Value = &value
-	}
-	p.Ops = append(p.Ops, kept)
 	return nil
 }
 
@@ -146,59 +143,21 @@ func (p *Packed) vote(op *Op, index int) {
 	x := packedVote{time: op.Time, took: v.Took, index: int32(index), token: p.tokenNumber(v.Token)}
 	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Form: v.Form, Error: op.Error,
 		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
-	x.kind = p.kindNumber(&kind)
+	x.kind = p.kinds.number(kind, kind.slot())
 	if v.Delay != 0 || v.Fence != 0 {
 		p.extras = append(p.extras, voteExtra{v.Delay, v.Fence})
 		x.extras = int32(len(p.extras))
 	}
 	p.longestTook = max(p.longestTook, v.Took)
-	if n := len(p.chunks); n == 0 || len(p.chunks[n-1]) == voteChunk {
-		room := voteChunk
-		if n == 0 { // a short history may need less than a chunk
-			room = 0
-		}
-		p.chunks = append(p.chunks, make([]packedVote, 0, room))
-	}
-	last := &p.chunks[len(p.chunks)-1]
-	*last = append(*last, x)
+	p.votes.add(x)
 }
 
-// slot returns the position of a kind in Packed.recent: a hash of the last bytes of its texts.
 func (k *VoteKind) slot() int {
-	sum := 0
-	for _, text := range [...]string{k.Master, k.Client, k.Key, k.Command} {
-		if n := len(text); n > 0 {
-			sum = 31*sum + int(text[n-1])
-		}
-	}
+	slot := slotOf(k.Master, k.Client, k.Key, k.Command)
 	if k.Yes {
-		sum++
+		slot = (slot + 1) % recentKinds
 	}
-	return sum % recentKinds
-}
-
-// recentKinds is the number of kinds cached by their slots. Comparing a kind's texts is faster than
-// hashing them, because the reader makes equal texts share their bytes.
-const recentKinds = 256
-
-// kindNumber returns the number of a kind; a new kind gets the next number.
-func (p *Packed) kindNumber(kind *VoteKind) int32 {
-	if p.recent == nil {
-		p.recent = new([recentKinds]int32)
-		p.kindOf = map[VoteKind]int32{}
-	}
-	slot := &p.recent[kind.slot()]
-	if n := *slot; int(n) < len(p.kinds) && p.kinds[n] == *kind {
-		return n
-	}
-	n, known := p.kindOf[*kind]
-	if !known {
-		n = int32(len(p.kinds))
-		p.kinds = append(p.kinds, *kind)
-		p.kindOf[*kind] = n
-	}
-	*slot = n
-	return n
+	return slot
 }
 
 // tokenNumber returns the number of a token; a new token gets the next number.
@@ -221,7 +180,8 @@ func (p *Packed) tokenNumber(token string) int32 {
 
 // finish completes the history after its last line was added.
 func (p *Packed) finish() {
-	p.kindOf, p.recent = nil, nil
+	p.kinds.finish()
+	p.lineKinds.finish()
 	n := p.Len()
 	if p.longestDelay == 0 {
 		return
@@ -234,21 +194,17 @@ func (p *Packed) finish() {
 }
 
 // Lines returns how many lines the history has.
-func (p *Packed) Lines() int { return p.lines }
+func (p *Packed) Lines() int { return p.total }
 
 // Len returns how many votes there are. They are numbered from 0 in the order of their lines.
 func (p *Packed) Len() int {
 	if p.unpacked != nil {
 		p.packVotes()
 	}
-	if len(p.chunks) == 0 {
-		return 0
-	}
-	last := len(p.chunks) - 1
-	return last*voteChunk + len(p.chunks[last])
+	return p.votes.len()
 }
 
-func (p *Packed) packed(n int32) *packedVote { return &p.chunks[n/voteChunk][n%voteChunk] }
+func (p *Packed) packed(n int32) *packedVote { return p.votes.at(int(n)) }
 
 // InOrder returns the number of the i-th vote in the order in which clients received the
 // replies.
@@ -284,13 +240,13 @@ func (p *Packed) Recorded(n int32) time.Duration { return p.packed(n).time }
 func (p *Packed) IndexOf(n int32) int { return int(p.packed(n).index) }
 
 // Kind returns the fields that the vote has in common with others.
-func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds[p.packed(n).kind] }
+func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds.all[p.packed(n).kind] }
 
 // KindNumber returns the number of the vote's kind; Kinds returns all kinds.
 func (p *Packed) KindNumber(n int32) int32 { return p.packed(n).kind }
 func (p *Packed) Kinds() []VoteKind {
 	p.Len() // packs the votes
-	return p.kinds
+	return p.kinds.all
 }
 
 // TokenNumber returns the number of the vote's token; Tokens returns all tokens.
@@ -300,7 +256,7 @@ func (p *Packed) Tokens() []string {
 	return p.tokens
 }
 
-// FindToken returns the number of a token, or -1 if no vote has it.
+// FindToken returns the number of a token, or -1 if no vote and no line of a client has it.
 func (p *Packed) FindToken(token string) int32 {
 	p.Len() // packs the votes
 	if n, known := p.tokenOf[token]; known {
@@ -332,7 +288,7 @@ func (p *Packed) LongestDelay() time.Duration { return p.longestDelay }
 // Vote returns the vote with a number in full.
 func (p *Packed) Vote(n int32) Vote {
 	x := p.packed(n)
-	k := &p.kinds[x.kind]
+	k := &p.kinds.all[x.kind]
 	v := Vote{
 		Index: int(x.index), At: x.time, Took: x.took, TTL: k.TTL, Master: k.Master, Client: k.Client, Key: k.Key, Stored: k.Stored,
 		Token: p.tokens[x.token], Command: k.Command, Form: k.Form, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
@@ -345,13 +301,13 @@ func (p *Packed) Vote(n int32) Vote {
 
 // WithoutVotes returns the history without its votes. Indices stay as they are.
 func (p *Packed) WithoutVotes() *Packed {
-	return &Packed{History: p.History, lines: p.lines, longestDelay: p.longestDelay}
+	return &Packed{History: p.History, total: p.total, lines: p.lines, lineKinds: p.lineKinds, lineExtras: p.lineExtras, tokens: p.tokens, longestDelay: p.longestDelay}
 }
 
 // voteOp returns the operation that a vote was packed from.
 func (p *Packed) voteOp(n int32) Op {
 	x := p.packed(n)
-	k := &p.kinds[x.kind]
+	k := &p.kinds.all[x.kind]
 	v := &Value{Token: p.tokens[x.token], Client: k.Client, Command: k.Command, Form: k.Form, Yes: k.Yes, Took: x.took, TTL: k.TTL}
 	if k.Stored != k.Key {
 		v.RedisKey = k.Stored
@@ -362,27 +318,11 @@ func (p *Packed) voteOp(n int32) Op {
 	return Op{Index: int(x.index), Time: x.time, Process: k.Master, Type: k.typ, F: FVote, Key: k.Key, Value: v, Error: k.Error}
 }
 
-// Position returns the position in Ops of the operation with an index. It returns false if Ops does
-// not have that line: it is a vote.
-func (p *Packed) Position(index int) (int, bool) {
-	i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Index >= index })
-	return i, i < len(p.Ops) && p.Ops[i].Index == index
-}
-
-// Op returns the operation with an index. It panics if that line is a vote.
-func (p *Packed) Op(index int) *Op {
-	i, found := p.Position(index)
-	if !found {
-		panic("history: the line is not there, or a vote")
-	}
-	return &p.Ops[i]
-}
-
 // Before returns how many lines have a time before t.
 func (p *Packed) Before(t time.Duration) int {
-	first := p.lines
-	if i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Time >= t }); i < len(p.Ops) {
-		first = p.Ops[i].Index
+	first := p.total
+	if i := sort.Search(p.Count(), func(i int) bool { return p.TimeAt(i) >= t }); i < p.Count() {
+		first = p.IndexAt(i)
 	}
 	if i := sort.Search(p.Len(), func(i int) bool { return p.Recorded(int32(i)) >= t }); i < p.Len() {
 		first = min(first, p.IndexOf(int32(i)))

@@ -77,12 +77,58 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 					}
 				}
 			}
-			if n := len(p.Ops); n > 0 && p.Ops[n-1].Index != len(h.Ops)-1 || n != kept && n != kept+1 {
-				t.Fatalf("packed %s, %d operations of %d were kept, or not the last", how, n, kept)
+			if n := len(p.Ops); n > 0 && p.Ops[n-1].Index != len(h.Ops)-1 || p.Count() != kept && p.Count() != kept+1 {
+				t.Fatalf("packed %s, %d operations of %d were kept, or not the last", how, p.Count(), kept)
+			}
+			for i, op := range p.All() {
+				if op.F != FVote && !reflect.DeepEqual(op, &h.Ops[op.Index]) || p.IndexAt(i) != op.Index || p.TimeAt(i) != op.Time {
+					t.Fatalf("packed %s, position %d is %+v, not %+v", how, i, op, h.Ops[op.Index])
+				}
 			}
 		}
 	})
 	if votes == 0 || late == 0 {
 		t.Errorf("%d votes were drawn, %d of them recorded late: both are needed", votes, late)
+	}
+}
+
+// TestNoFieldIsLostInPackedLines sets each field of a value, those of tomorrow included, on a line that packs.
+func TestNoFieldIsLostInPackedLines(t *testing.T) {
+	for i := range reflect.TypeFor[Value]().NumField() {
+		v := &Value{Token: "t", ValidUntil: 1}
+		f := reflect.ValueOf(v).Elem().Field(i)
+		name := reflect.TypeFor[Value]().Field(i).Name
+		set(t, name, f)
+		op := Op{Process: "c1", Type: OK, F: FAcquire, Key: "k0", Value: v}
+		p := &Packed{}
+		if err := p.add(&op); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.OpAt(0); !reflect.DeepEqual(got, &op) {
+			t.Errorf("with %s, the packed line is %+v, not %+v", name, *got.Value, *v)
+		}
+	}
+}
+
+// set gives a field a value that is not zero.
+func set(t *testing.T, name string, f reflect.Value) {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString("x")
+	case reflect.Bool:
+		f.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		f.SetInt(3)
+	case reflect.Float64:
+		f.SetFloat(1.5)
+	case reflect.Pointer:
+		f.Set(reflect.New(f.Type().Elem()))
+		set(t, name, f.Elem())
+	case reflect.Slice:
+		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+	case reflect.Map:
+		f.Set(reflect.MakeMap(f.Type()))
+	default:
+		t.Fatalf("%s: the test lacks values of this kind", name)
 	}
 }

@@ -30,8 +30,7 @@ func asleep(h *history.Packed, leases []*history.Lease) (longest time.Duration) 
 	free := freeSpans(h, leases)
 	type waiter struct{ client, key string }
 	called := map[waiter]time.Duration{}
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for _, op := range h.All() {
 		if op.F == history.FCrash {
 			for w := range called {
 				if w.client == op.Process {
@@ -74,8 +73,8 @@ func asleep(h *history.Packed, leases []*history.Lease) (longest time.Duration) 
 func freeSpans(h *history.Packed, leases []*history.Lease) map[string][]history.Span {
 	type name struct{ process, key, token string }
 	released := map[name]time.Duration{}
-	for i := range h.Ops {
-		if op := &h.Ops[i]; op.F == history.FRelease && op.Type == history.OK && op.Value != nil {
+	for _, op := range h.All() {
+		if op.F == history.FRelease && op.Type == history.OK && op.Value != nil {
 			released[name{op.Process, op.Key, op.Value.Token}] = op.Time
 		}
 	}

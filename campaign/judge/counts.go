@@ -46,8 +46,8 @@ func Count(h *history.History) Counts {
 
 func countPacked(h *history.Packed) Counts {
 	var c Counts
-	for i := range h.Ops {
-		if op := &h.Ops[i]; op.F != history.FVote { // the last line may be a vote, which is also packed
+	for _, op := range h.All() {
+		if op.F != history.FVote { // the last line may be a vote, which is also packed
 			c.Observe(op)
 		}
 	}

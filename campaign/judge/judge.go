@@ -16,7 +16,7 @@ func History(h *history.History, by ...checker.Property) (*Result, error) {
 }
 
 func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Result, error) {
-	h := &p.History // nothing below needs votes
+	h := &p.History // what takes it needs only the lines of masters, faults and the harness
 	head := h.Header
 	if err := checkHeader(&head); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}
-	r.Verdicts, r.Untested = report.Results, untested(h, report)
+	r.Verdicts, r.Untested = report.Results, untested(p, report)
 	if head.Driver == history.Imported {
 		onlyCertain(&r.Verdicts[0])
 	}
@@ -68,7 +68,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	r.Notes = append(r.Notes, foreignDeaths(h.Ops)...)
 	r.Notes = append(r.Notes, foreignChanges(h.Ops)...)
 	r.Notes = append(r.Notes, refusals(h.Ops)...)
-	r.Notes = append(r.Notes, mostRefused(h)...)
+	r.Notes = append(r.Notes, mostRefused(p)...)
 	r.Hints, r.Waiting = hints(h.Ops), waitingOf(p)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
@@ -108,7 +108,7 @@ func checkHeader(h *history.Header) error {
 }
 
 // untested explains, for each property without a result, why there is none.
-func untested(h *history.History, report checker.Report) map[string]string {
+func untested(h *history.Packed, report checker.Report) map[string]string {
 	why := map[string]string{}
 	for _, p := range checker.Properties {
 		if report.Result(p) == nil {

@@ -51,7 +51,7 @@ func Logs(l *logs.Log) (*history.History, *Result, error) {
 	}
 	r.PossibleCount, r.Possible = l.Possible(listedPossible)
 	concludeLogs(l, r)
-	r.Untested = untested(h, checker.Report{Results: r.Verdicts})
+	r.Untested = untested(history.Pack(h), checker.Report{Results: r.Verdicts})
 	r.Causes = causesOf(h, r.Verdicts)
 	r.SetProperties(nil)
 	r.FirstViolationMS = firstViolation(r.Verdicts)

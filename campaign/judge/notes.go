@@ -119,13 +119,12 @@ func refusals(ops []history.Op) []string {
 }
 
 // mostRefused returns a note on why most acquires were refused, in the words of a client that is a program.
-func mostRefused(h *history.History) []string {
+func mostRefused(h *history.Packed) []string {
 	if len(h.Header.Client) == 0 {
 		return nil
 	}
 	granted, refused, times, most := 0, 0, map[string]int{}, ""
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for _, op := range h.All() {
 		switch {
 		case op.F != history.FAcquire:
 		case op.Type == history.OK:

@@ -42,17 +42,17 @@ func TestNotesSayWhyMostAcquiresWereRefused(t *testing.T) {
 	}
 	add(history.OK, "")
 	add(history.Fail, "within_ms is no integer")
-	if got := mostRefused(h); got != nil {
+	if got := mostRefused(history.Pack(h)); got != nil {
 		t.Errorf("as many as were granted: %q", got)
 	}
 	add(history.Fail, "timeout")
 	add(history.Fail, "within_ms is no integer")
 	want := []string{"3 acquires were refused and 1 granted; most often, 2 times, the client said: within_ms is no integer"}
-	if got := mostRefused(h); !slices.Equal(got, want) {
+	if got := mostRefused(history.Pack(h)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	h.Header.Client = nil
-	if got := mostRefused(h); got != nil {
+	if got := mostRefused(history.Pack(h)); got != nil {
 		t.Errorf("a lock of Lockpick's own: %q", got)
 	}
 }

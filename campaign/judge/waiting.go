@@ -30,8 +30,7 @@ func waitingOf(h *history.Packed) (w Waiting) {
 	}
 	open := map[string]*wait{}
 	total := time.Duration(0)
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for _, op := range h.All() {
 		if op.F == history.FCrash {
 			delete(open, op.Process)
 		}
@@ -64,7 +63,7 @@ func waitingOf(h *history.Packed) (w Waiting) {
 			sets++
 		}
 	}
-	leases := history.Leases(h.Ops)
+	leases, _ := h.Leases()
 	w.Asleep, w.ToldLate = asleep(h, leases), toldLate(leases)
 	if total > 0 {
 		w.CommandsPerSecond = float64(sets) / total.Seconds()

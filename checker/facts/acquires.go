@@ -27,8 +27,7 @@ func (r *Run) findAcquires() []Acquire {
 	var all []Acquire
 	byCall := map[int]int{}    // position in all by the line of the call
 	open := map[string][]int{} // by client: the positions of its acquires that have not returned
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for _, op := range r.History.All() {
 		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
 			for _, at := range open[op.Process] { // these calls never returned
 				if all[at].Open {

@@ -65,8 +65,7 @@ func (r *Run) extendCalls() map[leaseName][]history.Span {
 	return r.extends.get(func() map[leaseName][]history.Span {
 		extends := map[leaseName][]history.Span{}
 		open := map[leaseName]bool{}
-		for i := range r.History.Ops {
-			op := &r.History.Ops[i]
+		for _, op := range r.History.All() {
 			if op.F != history.FExtend || op.Value == nil {
 				continue
 			}

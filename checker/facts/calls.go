@@ -19,11 +19,11 @@ func (r *Run) CallOf(index int) (int, bool) {
 	if !known {
 		return 0, false
 	}
-	return r.History.Ops[n].Index, true
+	return r.History.IndexAt(n), true
 }
 
 func (r *Run) invocations() *history.Calls {
-	return r.calls.get(func() *history.Calls { return history.CallsOf(r.History.Ops) })
+	return r.calls.get(func() *history.Calls { return r.History.Calls() })
 }
 
 // Returned returns when a call returned and the line that shows it, or the end of the history and
@@ -52,7 +52,7 @@ func (r *Run) Written(invoke *history.Op) bool {
 func (r *Run) SentWrite(apply *history.Op) (time.Duration, int, bool) {
 	before, _ := r.History.Position(apply.Index)
 	for i := before - 1; i >= 0; i-- {
-		op := &r.History.Ops[i]
+		op := r.History.OpAt(i)
 		if op.F == history.FWrite && op.Type == history.Invoke && op.Key == apply.Key && op.Value != nil &&
 			op.Value.Token == apply.Value.Token && op.Value.Value == apply.Value.Value && op.Value.Fenced == apply.Value.Fenced {
 			return op.Time, op.Index, true
@@ -65,7 +65,7 @@ func (r *Run) SentWrite(apply *history.Op) (time.Duration, int, bool) {
 func (r *Run) MarkOf(write *history.Op) *history.Op {
 	before, _ := r.History.Position(write.Index)
 	for i := before - 1; i >= 0; i-- {
-		op := &r.History.Ops[i]
+		op := r.History.OpAt(i)
 		if op.F == history.FMark && op.Key == write.Key && op.Value != nil && op.Value.Token == write.Value.Token {
 			return op
 		}

@@ -62,11 +62,10 @@ func HoldsOf(leases []*history.Lease, by Lock) []Hold {
 // token (a write, an extension) or a pause. The section does not last to the end of
 // the history, since the harness may have been killed right after that line: no lock
 // is convicted because a client recorded nothing.
-func SectionsOf(ops []history.Op, leaseAt func(line int) *history.Lease) []Hold {
+func SectionsOf(h *history.Packed, leaseAt func(position int) *history.Lease) []Hold {
 	var all []Hold
 	inside := map[string][]int{} // by client: its open sections
-	for i := range ops {
-		op := &ops[i]
+	for i, op := range h.All() {
 		if op.F == history.FCrash { // the crash ends all sections of its client
 			for _, s := range inside[op.Process] {
 				all[s].lastSeen(op)

@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"iter"
 	"sort"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/history"
 )
 
-// Run is a history with what follows from it about the run that it records. It is used by one goroutine.
+// Run is a history with what follows from it about the run that it records. Several goroutines may ask it
+// for facts at once if the history's votes are packed (see history.Packed).
 type Run struct {
 	History     *history.Packed
 	Lock        Lock            // which holds and sections may overlap
 	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
 	Leases      []*history.Lease
-	leaseByLine []int32 // by position in History.Ops: the index in Leases of the lease that the line is about, or -1
+	leaseByLine []int32 // by position in History: the index in Leases of the lease that the line is about, or -1
 	Faults      []*history.Fault
 	Pauses      map[string][]Pause
 	End         time.Duration // time of the last operation
@@ -57,7 +60,7 @@ type Run struct {
 func New(h *history.Packed) *Run {
 	r := &Run{History: h, Lock: LockOf(&h.Header), Faults: history.Faults(h.Ops), Pauses: pauses(h.Ops),
 		Window: history.Span{From: -1 << 62, To: 1 << 62}, Interrupted: interrupted(h.Ops), Slack: slackOf(h)}
-	r.Leases, r.leaseByLine = history.LeasesByLine(h.Ops)
+	r.Leases, r.leaseByLine = h.Leases()
 	if n := len(h.Ops); n > 0 {
 		r.End = h.Ops[n-1].Time
 		r.Complete = h.Ops[n-1].F == history.FEnd
@@ -71,7 +74,7 @@ func (r *Run) InWindow(t time.Duration) bool { return r.Window.From <= t && t < 
 // ReachesEnd reports whether the judged window reaches to the end of the history.
 func (r *Run) ReachesEnd() bool { return r.End < r.Window.To }
 
-// LeaseAt returns the lease that the line at a position of History.Ops is about, or nil.
+// LeaseAt returns the lease that the line at a position of History is about, or nil.
 func (r *Run) LeaseAt(position int) *history.Lease {
 	if n := r.leaseByLine[position]; n >= 0 {
 		return r.Leases[n]
@@ -85,29 +88,29 @@ func ExpiredOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
 }
 
-// LinesOf returns the positions in History.Ops of a process's lines.
-func (r *Run) LinesOf(process string) []int32 {
+// linesBy returns the positions in History of a process's lines.
+func (r *Run) linesBy(process string) []int32 {
 	return r.linesOf.get(func() map[string][]int32 {
 		lines := map[string][]int32{}
-		for i := range r.History.Ops {
-			p := r.History.Ops[i].Process
-			lines[p] = append(lines[p], int32(i))
+		for i, op := range r.History.All() {
+			lines[op.Process] = append(lines[op.Process], int32(i))
 		}
 		return lines
 	})[process]
 }
 
-// following yields the operations of a process after a line.
+// LinesSince yields the operations of a process from a time on; the next one may overwrite each.
+func (r *Run) LinesSince(process string, from time.Duration) iter.Seq[*history.Op] {
+	lines := r.linesBy(process)
+	first := sort.Search(len(lines), func(i int) bool { return r.History.TimeAt(int(lines[i])) >= from })
+	return r.History.Some(lines[first:])
+}
+
+// following yields the operations of a process after a line; the next one may overwrite each.
 func (r *Run) following(process string, index int) iter.Seq[*history.Op] {
-	return func(yield func(*history.Op) bool) {
-		lines := r.LinesOf(process)
-		first := sort.Search(len(lines), func(i int) bool { return r.History.Ops[lines[i]].Index > index })
-		for _, i := range lines[first:] {
-			if !yield(&r.History.Ops[i]) {
-				return
-			}
-		}
-	}
+	lines := r.linesBy(process)
+	first := sort.Search(len(lines), func(i int) bool { return r.History.IndexAt(int(lines[i])) > index })
+	return r.History.Some(lines[first:])
 }
 
 // Quorum returns how many votes a grant needs; 0 if the header does not say.
@@ -172,30 +175,52 @@ func slackOf(h *history.Packed) time.Duration {
 // NoFaults is the value of a header's Faults for a campaign without faults.
 const NoFaults = "none"
 
-// lazy is a fact that is computed when somebody first asks for it.
+// lazy is a fact that is computed when somebody first asks for it. Several goroutines may ask at once.
 type lazy[T any] struct {
-	known bool
+	known atomic.Bool
+	mu    sync.Mutex
 	value T
 }
 
 func (l *lazy[T]) get(compute func() T) T {
-	if !l.known {
-		l.value, l.known = compute(), true
+	if !l.known.Load() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.known.Load() {
+			l.value = compute()
+			l.known.Store(true)
+		}
 	}
 	return l.value
 }
 
-// lazyBy holds a fact about each key, computed when somebody first asks for that key.
-type lazyBy[K comparable, T any] map[K]T
+// lazyBy holds a fact about each key, computed when somebody first asks for that key. Several goroutines may ask at
+// once; they all get the same value.
+type lazyBy[K comparable, T any] struct {
+	mu    sync.Mutex
+	known map[K]T
+}
 
 func (l *lazyBy[K, T]) get(key K, compute func(K) T) T {
-	value, known := (*l)[key]
-	if !known {
-		value = compute(key)
-		if *l == nil {
-			*l = lazyBy[K, T]{}
-		}
-		(*l)[key] = value
+	if value, known := l.find(key); known {
+		return value
 	}
+	value := compute(key) // it may ask for the same fact about other keys
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first, known := l.known[key]; known {
+		return first
+	}
+	if l.known == nil {
+		l.known = map[K]T{}
+	}
+	l.known[key] = value
 	return value
+}
+
+func (l *lazyBy[K, T]) find(key K) (T, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	value, known := l.known[key]
+	return value, known
 }

@@ -46,13 +46,12 @@ func (r *Run) Writes(fenced bool) AppliedWrites {
 	}
 	type applied struct {
 		lease *history.Lease
-		op    *history.Op
+		line  int // its position
 	}
 	competed := r.Contended()
 	latest := map[string]applied{} // by key: the last write of the lease whose attempt began last
 	var w AppliedWrites
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
+	for i, op := range r.History.All() {
 		if op.F != history.FApply || op.Value == nil || op.Value.Fenced != fenced {
 			continue
 		}
@@ -82,14 +81,14 @@ func (r *Run) Writes(fenced bool) AppliedWrites {
 		case !wrote || last.lease == mine || last.lease == earliest:
 		case r.After(last.lease, mine):
 			if _, late := r.ExcusedLate(mine, op.Time); counts && (fenced || !late) {
-				w.Stale = append(w.Stale, StaleWrite{Write: op, After: last.op, Earlier: mine, Later: last.lease})
+				w.Stale = append(w.Stale, StaleWrite{Write: r.History.OpAt(i), After: r.History.OpAt(last.line), Earlier: mine, Later: last.lease})
 			}
 			continue
 		case counts && mine.Acquired() < last.lease.Acquired():
 			w.Uncertain++
 		}
 		if !wrote || last.lease == earliest || r.beganBefore(last.lease, earliest) {
-			latest[op.Key] = applied{earliest, op}
+			latest[op.Key] = applied{earliest, i}
 		}
 	}
 	return w
@@ -115,12 +114,11 @@ func (r *Run) StoredUnder(l *history.Lease) []StoredWrite {
 		for _, s := range r.Writes(false).Stale {
 			stale[s.Write.Index] = true
 		}
-		for i := range r.History.Ops {
-			op := &r.History.Ops[i]
+		for i, op := range r.History.All() {
 			if op.F != history.FApply || op.Value == nil {
 				continue
 			}
-			w := StoredWrite{Op: op, Stale: stale[op.Index]}
+			w := StoredWrite{Op: r.History.OpAt(i), Stale: stale[op.Index]}
 			switch {
 			case op.Value.Fenced && op.Type == history.OK:
 				highest[op.Key] = max(highest[op.Key], op.Value.Fence)

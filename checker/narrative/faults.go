@@ -185,12 +185,11 @@ func (n *Narrative) ClientFaults(client string, from, to time.Duration, detail b
 			n.Paused(client, p, detail)
 		}
 	}
-	for _, i := range n.r.LinesOf(client) {
-		op := &n.r.History.Ops[i]
+	for op := range n.r.LinesSince(client, from) {
 		if op.Time > to {
 			break
 		}
-		if op.F == history.FCrash && op.Time >= from {
+		if op.F == history.FCrash {
 			point := ""
 			if op.Value != nil {
 				point = op.Value.Point

@@ -63,8 +63,7 @@ func (n *Narrative) LeaseEnded(l *history.Lease, end time.Duration) {
 // commands from the masters.
 func (n *Narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 	found := false
-	for _, i := range n.r.LinesOf(l.Process) {
-		op := &n.r.History.Ops[i]
+	for op := range n.r.LinesSince(l.Process, l.Invoked) { // who acquired since a call was not blocked by it
 		if op.Time > over {
 			break
 		}

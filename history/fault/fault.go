@@ -140,11 +140,12 @@ func Of(name string) Kind {
 
 // Named returns the kind with a name or an alias.
 func Named(name string) (Kind, bool) {
-	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
-	if i < 0 {
-		return Kind{}, false
+	for i := range Kinds { // IndexFunc would copy each: an eighth of the time of judging a long history
+		if k := &Kinds[i]; k.Name == name || slices.Contains(k.Aliases, name) {
+			return *k, true
+		}
 	}
-	return Kinds[i], true
+	return Kind{}, false
 }
 
 // BendsClients reports whether the kind with a name changes the clocks of clients.

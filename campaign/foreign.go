@@ -132,7 +132,7 @@ func (c *campaign) openAccount() {
 		return
 	}
 	if c.s.Service != nil {
-		c.unseen("the store is " + c.s.Service.Name + ", not Redis")
+		c.unseen("what the servers of " + c.s.Service.Name + " store is not read: to Lockpick they are a service, of which it knows a description")
 		return
 	}
 	if len(c.s.At) > 0 {

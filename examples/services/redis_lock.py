@@ -28,6 +28,7 @@ MODE, FENCE = sys.argv[1:]
 ACQUIRE = "if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) then %s end return false" % FENCES[FENCE]
 RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 RETRY = 0.05  # seconds between two tries
+FAILED = (redis.RedisError, IndexError)  # redis-py 4.3 has an IndexError for a Cluster of which it reaches no master
 
 
 def connect(masters):
@@ -47,7 +48,7 @@ def acquire(key, within):
             fence = client.eval(ACQUIRE, 2, key, "{%s}:fence" % key, token, int(ttl * 1000))
             if fence and time.monotonic_ns() < sent + ttl * 1e9:
                 return {"type": "ok", "token": token, "fence": fence, "at": sent, "left": int(ttl * 1e9)}
-        except redis.RedisError as e:  # no answer, or no master at the moment: a try whose key ends by its TTL
+        except FAILED as e:  # no answer, or no master at the moment: a try whose key ends by its TTL
             fault = e
         if time.monotonic() > end:
             return {"type": "fail", "error": repr(fault or "held by another")}
@@ -69,6 +70,6 @@ for line in sys.stdin:
                 answer = {"type": "fail", "error": "not held"}
         else:
             break
-    except redis.RedisError as e:  # it may have happened
+    except FAILED as e:  # it may have happened
         answer = {"type": "info", "error": repr(e)}
     print(json.dumps(answer), flush=True)

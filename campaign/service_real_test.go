@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -118,7 +119,7 @@ func TestAClientThatWaitsToBeToldIsConvicted(t *testing.T) {
 
 // takenOver is a part of a story: a fault of servers, and the servers' own choice of another leader.
 func takenOver(v *checker.Result) bool {
-	return slices.ContainsFunc(v.Violations, func(v checker.Violation) bool {
+	return slices.ContainsFunc(v.Violations, func(v narrative.Violation) bool {
 		return slices.ContainsFunc(v.Steps(), func(step string) bool { return strings.Contains(step, " its leader.") })
 	})
 }

@@ -20,7 +20,7 @@ type Service struct {
 	Files   map[string]string `yaml:"files,omitempty"`     // templates, by path, which is one, too: written before the first start
 	Ready   Probe             `yaml:"ready"`               // succeeds when the node serves as part of a majority
 	Leader  Probe             `yaml:"leader,omitempty"`    // succeeds on the node that leads; empty: there is none, or nobody knows
-	Elected string            `yaml:"elected,omitempty"` // a regular expression: a line of a node's log by which it says that it leads from now on; empty: none does
+	Elected string            `yaml:"elected,omitempty"`   // a regular expression: a line of a node's log by which it says that it leads from now on; empty: none does
 	Within  time.Duration     `yaml:"within,omitempty"`    // in which all nodes must be ready at first; 0: 30 s
 	Settle  time.Duration     `yaml:"settle,omitempty"`    // how long a majority may take after a fault to serve again; 0: 3 s
 	Told    []string          `yaml:"announces,omitempty"` // the ports on which a node's first message names its own address of the port

@@ -124,9 +124,10 @@ func takenOver(v *checker.Result) bool {
 	})
 }
 
-// TestALockOnOneRedisIsLostInAFailover: behind Sentinel and in a Cluster, another server takes over that does not know the lock, or
-// both grant it for a moment. The story names the failover, which nobody but the servers has caused. A fence that grows whatever
-// server gives it makes that harmless.
+// TestALockOnOneRedisIsLostInAFailover: behind Sentinel another server takes over that does not know the lock, or both grant it for
+// a moment. The story names the failover, which nobody but the servers has caused. A fence that grows whatever server gives it
+// makes that harmless. A Cluster's failover is recorded, too; that it loses a lock is possible and rare, because a master that is cut off
+// soon stops to serve.
 func TestALockOnOneRedisIsLostInAFailover(t *testing.T) {
 	for _, store := range []string{"sentinel", "cluster"} {
 		t.Run(store, func(t *testing.T) {
@@ -134,11 +135,11 @@ func TestALockOnOneRedisIsLostInAFailover(t *testing.T) {
 			s.Faults, s.Targets, s.TimeLimit = []string{"peers"}, []string{"leader"}, 40*time.Second
 			h, r := mustRun(t, s)
 			v := verdictAt(r, "L2")
-			for s.Seed++; (v == nil || v.Verdict != checker.Violated || !takenOver(v)) && s.Seed <= 4; s.Seed++ {
+			for s.Seed++; store == "sentinel" && (v == nil || v.Verdict != checker.Violated || !takenOver(v)) && s.Seed <= 4; s.Seed++ {
 				h, r = mustRun(t, s)
 				v = verdictAt(r, "L2")
 			}
-			if v == nil || v.Verdict != checker.Violated || !takenOver(v) {
+			if v == nil || store == "sentinel" && (v.Verdict != checker.Violated || !takenOver(v)) {
 				t.Errorf("mutual exclusion: %+v", v)
 			}
 			if v := verdictAt(r, "L5"); v == nil || v.Verdict != checker.Holds {

@@ -12,6 +12,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -23,7 +24,7 @@ const deathsEvery = 50 * time.Millisecond
 // history file.
 const resourcesEvery = 500 * time.Millisecond
 
-// watchDeaths records, until ctx ends, deaths of masters that the nemesis did not cause, and steps of the
+// watchDeaths records, until ctx ends, deaths of masters that the nemesis did not cause, masters that others elected, and steps of the
 // machine's clock. It ends the run if the harness runs out of file descriptors or its history is gone. A
 // master that another program killed, or that ended by itself, is not a fault that the lock was meant to
 // survive.
@@ -68,6 +69,11 @@ func (c *campaign) checkBypass() {
 func (c *campaign) recordDeaths() {
 	down := 0
 	for _, m := range c.masters.Masters() {
+		if elective, ok := m.(cluster.Elective); ok {
+			if said := elective.Elected(); said != "" {
+				c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FElected, Value: &history.Value{Evidence: resp.Printable(said)}})
+			}
+		}
 		mortal, ok := m.(cluster.Mortal)
 		if !ok {
 			continue
@@ -86,12 +92,19 @@ func (c *campaign) recordDeaths() {
 }
 
 // recordRefused records that a master (0 is m1) refused a command of a client, or with no command that the client's link
-// to it refused a connection.
-func (c *campaign) recordRefused(master int, client, command, reply string) {
+// to it refused a connection. evidence is history.ByRules, or "".
+func (c *campaign) recordRefused(master int, client, command, reply, evidence string) {
 	c.recorder.Record(history.Op{
 		Process: c.masters.Masters()[master].Name(), Type: history.Info, F: history.FRefused, Error: reply,
-		Value: &history.Value{Client: client, Command: command},
+		Value: &history.Value{Client: client, Command: command, Evidence: evidence},
 	})
+}
+
+// recordDenied records that the rules of a client's user do not allow a command.
+func (c *campaign) recordDenied(master int, client string, x cluster.Exchange) {
+	if command := x.Denied(); command != "" && c.s.ACL != "" {
+		c.recordRefused(master, client, command, x.Error, history.ByRules)
+	}
 }
 
 // strangers counts the connections of other users of the machine that are recorded, by link.
@@ -115,7 +128,7 @@ func (c *campaign) recordStrangers() {
 				continue
 			}
 			for ; s.recorded[link] < link.Counts().Strangers; s.recorded[link]++ {
-				c.recordRefused(i, client, "", "a connection of another user of this machine")
+				c.recordRefused(i, client, "", "a connection of another user of this machine", "")
 			}
 		}
 	}

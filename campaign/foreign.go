@@ -132,7 +132,7 @@ func (c *campaign) openAccount() {
 		return
 	}
 	if c.s.Service != nil {
-		c.unseen("the store is " + c.s.Service.Name + ", not Redis")
+		c.unseen("what the servers of " + c.s.Service.Name + " store is not read: to Lockpick they are a service, of which it knows a description")
 		return
 	}
 	if len(c.s.At) > 0 {
@@ -205,9 +205,10 @@ func (c *campaign) observed(client string, links []cluster.Link) func(vote func(
 					Opened: func(conn string) { c.account.Opened(client, i, conn, vote) },
 					Exchange: func(x cluster.Exchange) {
 						if command := x.Refused(); command != "" && !c.s.Admin {
-							c.recordRefused(i, client, command, x.Error)
+							c.recordRefused(i, client, command, x.Error, "")
 							return
 						}
+						c.recordDenied(i, client, x)
 						c.lint.Exchange(i, x)
 						c.account.Exchange(client, i, x, vote)
 					},

@@ -83,6 +83,9 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
 		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Software())
 	}
+	if err == nil && driver.Start == nil && s.Guarded() {
+		err = fmt.Errorf("users and TLS (acl, tls) need real masters: %s", why)
+	}
 	if err != nil {
 		return "", nil, nil, &judge.HarnessError{Err: err}
 	}
@@ -411,6 +414,13 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	if d, ok := c.masters.(dialer); ok {
 		s.Dial = d.DialContext
 	}
+	if t, ok := c.masters.(cluster.Traced); ok {
+		s.Env = append(s.Env, t.Mark(client))
+	}
+	if g, ok := c.masters.(cluster.Guarded); ok {
+		s.Access = g.Access()
+		s.Env = append(s.Env, s.Access.Env()...)
+	}
 	switch {
 	case c.s.Service != nil:
 		return s, c.tellAddresses(&s)
@@ -419,7 +429,7 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 		s.Settle = func() { c.account.Settle(client, c.s.TTL/10) }
 	default:
 		for i, l := range links {
-			c.lint.Observe(i, l)
+			c.lint.Observe(i, l, func(x cluster.Exchange) { c.recordDenied(i, client, x) })
 		}
 	}
 	return s, nil

@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 )
 
@@ -71,7 +72,7 @@ func TestAStoreKeepsItsLocksWhenServersFail(t *testing.T) {
 				t.Errorf("header %+v", h.Header)
 			}
 			for _, name := range []string{"quorum", "key-lifetime"} {
-				if why := r.Untested[name]; !strings.Contains(why, "not Redis") {
+				if why := r.Untested[name]; !strings.Contains(why, "is not read") {
 					t.Errorf("%s: %q", name, why)
 				}
 			}
@@ -114,4 +115,81 @@ func TestAClientThatWaitsToBeToldIsConvicted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// takenOver is a part of a story: a fault of servers, and the servers' own choice of another leader.
+func takenOver(v *checker.Result) bool {
+	return slices.ContainsFunc(v.Violations, func(v narrative.Violation) bool {
+		return slices.ContainsFunc(v.Steps(), func(step string) bool { return strings.Contains(step, " its leader.") })
+	})
+}
+
+// TestALockOnOneRedisIsLostInAFailover: behind Sentinel another server takes over that does not know the lock, or both grant it for
+// a moment. The story names the failover, which nobody but the servers has caused. A fence that grows whatever server gives it
+// makes that harmless. A Cluster's failover is recorded, too; that it loses a lock is possible and rare, because a master that is cut off
+// soon stops to serve.
+func TestALockOnOneRedisIsLostInAFailover(t *testing.T) {
+	for _, store := range []string{"sentinel", "cluster"} {
+		t.Run(store, func(t *testing.T) {
+			s := redisScenario(t, store, "clock")
+			s.Faults, s.Targets, s.TimeLimit = []string{"peers"}, []string{"leader"}, 40*time.Second
+			h, r := mustRun(t, s)
+			v := verdictAt(r, "L2")
+			for s.Seed++; store == "sentinel" && (v == nil || v.Verdict != checker.Violated || !takenOver(v)) && s.Seed <= 4; s.Seed++ {
+				h, r = mustRun(t, s)
+				v = verdictAt(r, "L2")
+			}
+			if v == nil || store == "sentinel" && (v.Verdict != checker.Violated || !takenOver(v)) {
+				t.Errorf("mutual exclusion: %+v", v)
+			}
+			if v := verdictAt(r, "L5"); v == nil || v.Verdict != checker.Holds {
+				t.Errorf("writes with a fence: %+v", v)
+			}
+			if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FElected }) {
+				t.Error("no server took over")
+			}
+			for _, name := range []string{"quorum", "key-lifetime"} {
+				if why := r.Untested[name]; !strings.Contains(why, "is not read") {
+					t.Errorf("%s: %q", name, why)
+				}
+			}
+		})
+	}
+}
+
+// TestWithoutFaultsTheServersKeepTheLock: a Sentinel or a Cluster that nothing happens to convicts nobody, and no connection goes past
+// the links although servers tell clients and each other where they are.
+func TestWithoutFaultsTheServersKeepTheLock(t *testing.T) {
+	for _, store := range []string{"sentinel", "cluster"} {
+		t.Run(store, func(t *testing.T) {
+			s := redisScenario(t, store, "counter")
+			s.Faults, s.TimeLimit = nil, 10*time.Second
+			_, r := mustRun(t, s)
+			for _, v := range r.Verdicts {
+				if v.Verdict == checker.Violated {
+					t.Errorf("%s %s: %s", v.Level, v.Name, v.Violations[0].Summary)
+				}
+			}
+			if r.Counts.Granted == 0 {
+				t.Error("nothing was granted")
+			}
+		})
+	}
+}
+
+// redisScenario loads the scenario of several servers of Redis, with a client in one of its modes.
+func redisScenario(t *testing.T, store, fence string) scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Load(filepath.Join(services, store+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(s.Service.Command[0]); err != nil {
+		t.Skip(".ci/setup test installs what is missing: ", err)
+	}
+	if out, err := exec.Command(s.Client[0], "-c", "import redis").CombinedOutput(); err != nil {
+		t.Skipf("needs python3-redis: %v: %s", err, out)
+	}
+	s.Client = []string{s.Client[0], filepath.Join(services, "redis_lock.py"), store, fence}
+	return s
 }

@@ -294,6 +294,7 @@ func (r *run) explainOverlap(n *narrative.Narrative, o overlap) {
 	}
 	n.Withheld(a)
 	n.CutOff(a, o.to())
+	n.Elections(a, o.later.From)
 	n.Lease(b, o.to())
 	n.LostQuorum(a, b, o.later.From)
 	n.KeyChanges(a, max(b.Acquired(), o.later.From))

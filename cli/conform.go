@@ -67,7 +67,8 @@ func checkClient(ctx context.Context, command []string, driver string, n int) (e
 		return err
 	}
 	clocks := func() (workload.ProgramClocks, error) { return campaign.ProgramClocks(ctx) }
-	err = remote.Conform(ctx, command, masters, clocks, lint.Observe, func(f remote.Finding) {
+	follow := func(master int, link cluster.Link) { lint.Observe(master, link, func(cluster.Exchange) {}) }
+	err = remote.Conform(ctx, command, masters, clocks, follow, func(f remote.Finding) {
 		switch {
 		case f.Problem != "":
 			failed++

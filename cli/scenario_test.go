@@ -50,7 +50,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 				cmd.Flags().Set("driver", scenario.Process)
 			}
 		case !known:
-			value = map[string]string{"name": "other", "lock": "textbook", "hold": "1s", "clock": "+60s", "client_clock": "x1.5", "client": "'a b' c", "image": "other", "server": "other"}[f.Name]
+			value = map[string]string{"name": "other", "lock": "textbook", "hold": "1s", "clock": "+60s", "client_clock": "x1.5", "client": "'a b' c", "image": "other", "server": "other", "acl": "user app on >secret ~* +@all"}[f.Name]
 		}
 		if f.Name == "fencing" || f.Name == "wait" {
 			cmd.Flags().Set("replicas", "2")

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"lockpick/cluster/resp"
@@ -89,6 +90,14 @@ func (x *Exchange) Refused() string {
 		return ""
 	}
 	return Refused(x.Args[0], x.Args[1:]...)
+}
+
+// Denied returns the name in upper case of a command that the rules of the client's user do not allow (NOPERM), or "".
+func (x *Exchange) Denied() string {
+	if !strings.HasPrefix(x.Error, "NOPERM ") {
+		return ""
+	}
+	return strings.ToUpper(x.Args[0])
 }
 
 // Observer receives what happens on a link.

@@ -201,6 +201,8 @@ type Config struct {
 	Eviction    Eviction                         // the policy at that limit; empty: NoEviction
 	Replicas    int                              // asynchronous replicas of each master, 0 to 2
 	Admin       bool                             // clients may send commands that no lock sends (see Refused)
+	Users       []User                           // process, docker: users whom the masters have; clients log in as the first. None: links log in for them
+	TLS         bool                             // process, docker: clients must speak TLS
 	Image       string                           // docker: image reference; empty: the choice of docker.DefaultImage
 	Server      string                           // process, docker: the program of the masters, by its name or path; empty: redis-server, or what the image starts
 	At          []Address                        // existing: the servers that are the masters; Lockpick did not start them

@@ -26,6 +26,7 @@ const (
 type conn struct {
 	link     *TCPLink
 	client   *net.TCPConn
+	plain    side               // the client's side without TLS: client, unless the link speaks TLS
 	upstream *net.TCPConn       // nil until opened
 	requests pipe               // client to master
 	replies  pipe               // master to client
@@ -36,6 +37,9 @@ type conn struct {
 	unread   unread
 	gone     chan struct{} // closed when the link has forgotten the connection
 	removed  bool
+
+	introduced chan struct{} // closed when the master has answered the link's own commands, or never will
+	waited     time.Duration // for the delay of the handshake
 }
 
 // unread is what the observer has yet to read of the requests. Bytes go to the master first, which
@@ -84,7 +88,7 @@ type item struct {
 }
 
 func newConn(l *TCPLink, client *net.TCPConn) *conn {
-	c := &conn{link: l, client: client, gone: make(chan struct{})}
+	c := &conn{link: l, client: client, plain: l.sideOf(client), gone: make(chan struct{}), introduced: make(chan struct{})}
 	if l.observer != nil {
 		c.observer, c.observed = l.observer, l.observer.follow(c)
 	}
@@ -100,7 +104,9 @@ func newConn(l *TCPLink, client *net.TCPConn) *conn {
 func (c *conn) readRequests() {
 	defer c.link.wg.Done()
 	c.requests.put(item{kind: itemOpen})
-	c.read(c.client, &c.requests)
+	if c.awaitHandshake() {
+		c.read(c.plain, &c.requests)
+	}
 	if c.observed != nil { // the client has closed its side: pending commands get no reply
 		c.observed.End(time.Now())
 	}
@@ -113,6 +119,7 @@ func (c *conn) readRequests() {
 func (c *conn) readReplies(upstream *net.TCPConn) {
 	defer c.link.wg.Done()
 	closed, passed := c.introduce(upstream)
+	close(c.introduced)
 	if passed {
 		closed = c.read(upstream, &c.replies)
 	}
@@ -124,7 +131,7 @@ func (c *conn) readReplies(upstream *net.TCPConn) {
 }
 
 // read passes on all bytes that src sends. It reports whether src ended by closing its side.
-func (c *conn) read(src *net.TCPConn, p *pipe) bool {
+func (c *conn) read(src io.Reader, p *pipe) bool {
 	buf := make([]byte, chunkSize)
 	first := p == &c.requests
 	for {
@@ -332,9 +339,9 @@ func (p *pipe) deliver(it item) {
 	}
 	l := c.link
 	l.mu.Lock()
-	dst := c.client
+	dst, raw := c.plain, c.client
 	if p == &c.requests {
-		dst = c.upstream
+		dst, raw = c.upstream, c.upstream
 	}
 	discard := p.dead || c.removed
 	if !discard {
@@ -356,7 +363,7 @@ func (p *pipe) deliver(it item) {
 	case it.kind == itemEnd:
 		dst.CloseWrite() // even if the receiver has gone already
 	case it.kind == itemReset:
-		abort(dst)
+		abort(raw)
 	}
 
 	l.mu.Lock()
@@ -371,7 +378,7 @@ func (p *pipe) deliver(it item) {
 	if err != nil && p == &c.requests {
 		// The connection to the master broke. The reader of the replies notices that, too, and tells
 		// the client, unless the master had closed only its sending side before.
-		dst.Close()
+		raw.Close()
 	}
 }
 
@@ -398,6 +405,7 @@ func (c *conn) open() {
 		c.requests.dead = true
 		l.mu.Unlock()
 		c.replies.put(item{kind: itemReset})
+		close(c.introduced)
 		return
 	}
 	defer l.mu.Unlock()

@@ -13,6 +13,13 @@ import (
 // authenticOK is the only reply to AUTH after which a connection may be used.
 const authenticOK = "+OK\r\n"
 
+// logOut makes the connection as it was before the link logged in (since Redis 6.2), and logOutOK is the only reply to it after
+// which the connection may be used.
+const (
+	logOut   = "RESET\r\n"
+	logOutOK = "+RESET\r\n"
+)
+
 // introduction returns the link's own commands at the beginning of a connection.
 func (c *conn) introduction() (commands string) {
 	if l := c.link; l.User != "" {
@@ -22,6 +29,9 @@ func (c *conn) introduction() (commands string) {
 	}
 	if c.asks {
 		commands += askAddress
+	}
+	if c.link.LogsOut {
+		commands += logOut
 	}
 	return commands
 }
@@ -33,14 +43,8 @@ func (c *conn) introduction() (commands string) {
 // command.
 func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
 	if c.link.Password != "" {
-		said, err := readLine(upstream)
-		if err != nil {
-			return errors.Is(err, io.EOF), false
-		}
-		if string(said) != authenticOK {
-			c.replies.put(item{kind: itemBytes, data: said})
-			upstream.Close()
-			return true, false
+		if closed, passed = c.expect(upstream, authenticOK); !passed {
+			return closed, false
 		}
 	}
 	if c.asks {
@@ -54,6 +58,23 @@ func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
 		if c.observer != nil && address != "" && address != upstream.LocalAddr().String() {
 			c.observer.Opened(address)
 		}
+	}
+	if c.link.LogsOut {
+		return c.expect(upstream, logOutOK)
+	}
+	return false, true
+}
+
+// expect reads the reply to one of the link's own commands, as introduce does, and passes another one than that on.
+func (c *conn) expect(upstream *net.TCPConn, reply string) (closed, passed bool) {
+	said, err := readLine(upstream)
+	if err != nil {
+		return errors.Is(err, io.EOF), false
+	}
+	if string(said) != reply {
+		c.replies.put(item{kind: itemBytes, data: said})
+		upstream.Close()
+		return true, false
 	}
 	return false, true
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -44,6 +45,8 @@ type LinkOptions struct {
 	Dial     Dialer                      // connects to the master: Dial or DialOwn; nil: Dial
 	User     string                      // whom the link logs in as: the master refuses this user the commands of Refused; empty: the default user, who may send them
 	Password string                      // the link authenticates each connection with it, so that clients need not know it; empty: none
+	LogsOut  bool                        // after its own commands it logs out (RESET), so that clients have to log in
+	TLS      *tls.Config                 // clients must speak TLS with the link, which ends it; nil: they must not
 	Lag      func() time.Duration        // delay of each chunk of replies; nil: none
 	Port     int                         // the port of 127.0.0.1 to listen on; 0: any free one
 	Route    func(*net.TCPConn) *TCPLink // the link that forwards an accepted connection, nil: none does, and it is closed; not set: this one

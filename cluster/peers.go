@@ -12,3 +12,13 @@ type Peered interface {
 	// not touch that one.
 	Bypass() error
 }
+
+// Elective is a master that may become the leader of the others by an election of their own.
+type Elective interface {
+	// Elected returns what the server has said since the last call that means that it leads the others from now on; "" if nothing.
+	Elected() string
+}
+
+// Traced is a cluster whose servers tell clients where other servers are. All clients are told the same addresses, and each reaches
+// the servers there through its own links, because its processes have this entry (NAME=value) in their environment.
+type Traced interface{ Mark(client string) string }

@@ -49,7 +49,7 @@ func (op *Op) clone() Op {
 
 func (e *Excerpt) keeps(op *Op) bool {
 	switch {
-	case op.Process == Nemesis, op.Process == Harness, op.F == FState, op.F == FDied, op.Foreign():
+	case op.Process == Nemesis, op.Process == Harness, op.F == FState, op.F == FDied, op.F == FElected, op.Foreign():
 		return true
 	case op.votes() || op.F == FSnapshot:
 		return e.near(op)

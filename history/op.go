@@ -38,8 +38,9 @@ const (
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
 	FDied        = "died"        // master: its process ended, another process replaced it, or it lost keys by what its owner did, without a fault (info, error: the observation)
+	FElected     = "elected"     // master: it leads the others of the service from now on (info; Evidence: what it said)
 	FUnmodelled  = "unmodelled"  // master: a client sent a command that the simulated master does not know, so the run proves nothing from here on (info, error: its name)
-	FRefused     = "refused"     // master: it refused a command that no lock sends, or its link a connection of another user of the machine (info; Client: whose link; Command: such as FLUSHALL, or "" for a connection; error: the reply)
+	FRefused     = "refused"     // master: it refused a command that no lock sends, or (Evidence: ByRules) that the rules of the client's user do not allow, or its link a connection of another user of the machine (info; Client: whose link; Command: such as FLUSHALL, or "" for a connection; error: the reply)
 	FBroke       = "broke"       // client: its program broke the protocol, so the run proves nothing from here on (info, error: the line)
 	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which its masters use, too (info, error: by how much; Took: within that time before this line)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
@@ -48,6 +49,9 @@ const (
 	FInterrupted = "interrupted" // harness: the user interrupted it, and it cancelled running operations (info, error: how)
 	FEnd         = "end"         // harness: the end mark, the last line of a complete history (info)
 )
+
+// ByRules is the evidence of an FRefused whose command the rules of the scenario's users (ACL) do not allow.
+const ByRules = "acl"
 
 // Processes that are not clients ("c1", "c2", …) or masters ("m1", "m2", …).
 const (

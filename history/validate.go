@@ -104,7 +104,7 @@ func (c *checks) op(op *Op, index, line int, unknown []string) error {
 // knownOperations lists all operations except those of the nemesis.
 var knownOperations = []string{
 	FAcquire, FExtend, FRelease, FEnter, FLeave, FLost, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FSnapshot, FState, FStall,
-	FChange, FUnseen, FDied, FUnmodelled, FRefused, FBroke, FStepped, FHung, FPanicked, FRule, FInterrupted, FEnd,
+	FChange, FUnseen, FDied, FElected, FUnmodelled, FRefused, FBroke, FStepped, FHung, FPanicked, FRule, FInterrupted, FEnd,
 }
 
 // check returns an error if a field of a value is out of range.

@@ -59,9 +59,10 @@ var ErrGone = errors.New("the client has ended")
 
 // Env is the environment of one client's lock.
 type Env struct {
-	Client  string   // c1, c2, …
-	Process string   // name of the client's process: Client, unless several clients share one
-	Addrs   []string // addresses of this client's links to the masters
+	Client  string         // c1, c2, …
+	Process string         // name of the client's process: Client, unless several clients share one
+	Addrs   []string       // addresses of this client's links to the masters
+	Access  cluster.Access // what it needs to use them
 	// Dial connects to Addrs; nil: through the network.
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	Masters protocol.Masters // used instead of Addrs if the masters are simulated

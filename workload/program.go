@@ -106,7 +106,7 @@ func (p *program) live(c *client) (*programLife, error) {
 		p.now = l
 	}
 	p.now.users++
-	c.env.Masters, c.env.Addrs, c.env.Dial = p.now.masters.Masters, p.now.masters.Addrs, p.now.masters.Dial
+	c.env.Masters, c.env.Addrs, c.env.Dial, c.env.Access = p.now.masters.Masters, p.now.masters.Addrs, p.now.masters.Dial, p.now.masters.Access
 	return p.now, nil
 }
 
@@ -118,7 +118,7 @@ func (p *program) start(like Env) (*programLife, error) {
 	}
 	if p.config.Processes {
 		all := p.forAll(like)
-		all.Client, all.Addrs, all.Dial, all.Observe = p.name, s.Addrs, s.Dial, s.Observe
+		all.Client, all.Addrs, all.Dial, all.Access, all.Env, all.Observe = p.name, s.Addrs, s.Dial, s.Access, s.Env, s.Observe
 		lock, err := p.config.Lock.New(all)
 		if err != nil {
 			return nil, err

@@ -48,7 +48,10 @@ func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
 		c, err := redlock.NewWithMasters(s.Masters, opts...)
 		return redlockLock{c, func() error { return nil }}, err
 	}
-	masters, hangUp := s.dial()
+	masters, hangUp, err := s.dial()
+	if err != nil {
+		return nil, err
+	}
 	c, err := redlock.New(masters, opts...)
 	if err != nil {
 		return nil, errors.Join(err, hangUp())
@@ -58,9 +61,13 @@ func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
 
 // dial makes a client for each master. Each client dials once at a time, because the lock has
 // a backoff of its own.
-func (s Env) dial() (clients []*redis.Client, hangUp func() error) {
+func (s Env) dial() (clients []*redis.Client, hangUp func() error, err error) {
+	secured, err := s.Access.TLS()
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, a := range s.Addrs {
-		o := &redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1}
+		o := &redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1, Username: s.Access.User, Password: s.Access.Password, TLSConfig: secured}
 		o.Dialer = redlock.BoundedDialer(o)
 		clients = append(clients, redis.NewClient(o))
 	}
@@ -69,7 +76,7 @@ func (s Env) dial() (clients []*redis.Client, hangUp func() error) {
 			err = errors.Join(err, c.Close())
 		}
 		return err
-	}
+	}, nil
 }
 
 func (l redlockLock) Acquire(ctx context.Context, key string) (Lease, error) {

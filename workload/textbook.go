@@ -50,7 +50,10 @@ func (s Env) masters() (protocol.Masters, error) {
 	if s.Masters != nil {
 		return s.Masters, nil
 	}
-	clients, hangUp := s.dial()
+	clients, hangUp, err := s.dial()
+	if err != nil {
+		return nil, err
+	}
 	m, err := redlock.NewMasters(clients)
 	if err != nil {
 		return nil, errors.Join(err, hangUp())

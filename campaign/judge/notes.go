@@ -113,6 +113,10 @@ func refusals(ops []history.Op) []string {
 			notes = append(notes, "another user of this machine connected to a client's link and was refused "+at)
 			continue
 		}
+		if first[k].Value.Evidence == history.ByRules {
+			notes = append(notes, fmt.Sprintf("masters refused %s on a link of %s %s: the rules of its user (--acl) do not allow it: %s", k.command, k.client, at, first[k].Error))
+			continue
+		}
 		notes = append(notes, fmt.Sprintf("masters refused %s on a link of %s %s: no lock sends it (with --admin, or admin: true in a scenario, they execute it)", k.command, k.client, at))
 	}
 	return notes

@@ -34,14 +34,14 @@ func checkAt(s *Scenario) *Problem {
 	case s.Masters != len(s.At):
 		return &Problem{"masters", fmt.Sprintf("%d masters are at %d addresses: leave masters out", s.Masters, len(s.At))}
 	case s.configures() || s.Server != "" || s.Image != "" || s.Network != (Network{}):
-		return &Problem{"at", "server, image, persistence, max_memory, eviction, replicas, wait, admin and network are settings of masters that Lockpick starts: leave them out"}
+		return &Problem{"at", "server, image, persistence, max_memory, eviction, replicas, wait, admin, acl, tls and network are settings of masters that Lockpick starts: leave them out"}
 	}
 	return s.checkFaultsOn(fault.Existing, "needs servers that Lockpick started: on servers of your own")
 }
 
 // configures reports whether the scenario has settings of redis-server.
 func (s *Scenario) configures() bool {
-	return s.Persistence != cmp.Or(Defaults().Persistence, string(cluster.None)) || s.MaxMemory != 0 || s.Eviction != "" || s.Replicas != 0 || s.Wait != 0 || s.Admin
+	return s.Persistence != cmp.Or(Defaults().Persistence, string(cluster.None)) || s.MaxMemory != 0 || s.Eviction != "" || s.Replicas != 0 || s.Wait != 0 || s.Admin || s.Guarded()
 }
 
 // checkFaultsOn returns the problem of the first fault that a driver does not have. why is a predicate of that fault.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/internal/spelling"
@@ -128,6 +129,34 @@ func checkWait(s *Scenario) *Problem {
 	}
 	return nil
 }
+
+func checkACL(s *Scenario) *Problem {
+	if s.ACL == "" {
+		return nil
+	}
+	if _, err := cluster.ParseUsers(s.ACL); err != nil {
+		return &Problem{"acl", err.Error()}
+	}
+	return s.checkGuarded("acl")
+}
+
+func checkTLS(s *Scenario) *Problem {
+	if !s.TLS {
+		return nil
+	}
+	return s.checkGuarded("tls")
+}
+
+// checkGuarded returns the problem of masters that have neither users nor TLS.
+func (s *Scenario) checkGuarded(field string) *Problem {
+	if s.Driver == Sim || s.Driver == Virtual {
+		return &Problem{field, "simulated masters have no users and no TLS: use driver: process or docker"}
+	}
+	return nil
+}
+
+// Guarded reports whether clients need something to use links.
+func (s *Scenario) Guarded() bool { return s.ACL != "" || s.TLS }
 
 func checkClientsAs(s *Scenario) *Problem {
 	if s.ClientsAs == Processes && (s.Driver == Sim || s.Driver == Virtual) {

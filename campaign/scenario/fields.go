@@ -31,6 +31,8 @@ type Scenario struct {
 	Replicas    int                 `yaml:"replicas,omitempty"`
 	Wait        int                 `yaml:"wait,omitempty"`
 	Admin       bool                `yaml:"admin,omitempty"`
+	ACL         string              `yaml:"acl,omitempty"`
+	TLS         bool                `yaml:"tls,omitempty"`
 	Service     *spec.Service       `yaml:"service,omitempty"`
 	At          []string            `yaml:"at,omitempty"`
 	Clients     int                 `yaml:"clients"`
@@ -135,6 +137,11 @@ func init() {
 		&Field{Name: "wait", check: checkWait, Help: "replicas that must have a key before their master's vote counts (WAIT)"},
 		&Field{Name: "admin", Help: "let clients send commands that no lock sends, such as FLUSHALL, CONFIG or SHUTDOWN",
 			More: "Without it masters refuse them (`NOPERM`), so that another program on this machine that finds a link does not convict the lock. Redis before 7.0 needs it: it cannot refuse `CLIENT KILL` alone."},
+		&Field{Name: "acl", Drivers: []string{Docker, Process}, OutsideSeed: true, RunOnly: true, check: checkACL,
+			Help: "users of the masters as in Redis's ACL files, one a line, such as 'user app on >secret ~* +@all'; clients must log in as the first",
+			More: "Lockpick's own user stays beside them ([users and TLS](#users-and-tls))."},
+		&Field{Name: "tls", Drivers: []string{Docker, Process}, OutsideSeed: true, RunOnly: true, check: checkTLS,
+			Help: "clients must speak TLS with the masters", More: "The run has a certificate authority of its own ([users and TLS](#users-and-tls))."},
 		&Field{Name: "service", check: checkService, Drivers: []string{Process}, NoFlag: "it has fields of its own",
 			Help: "the servers of any other store as masters: program, ports, files and probes", More: "See [services.md](services.md)."},
 		&Field{Name: "at", Everyday: true, check: checkAt, RunOnly: true, OutsideSeed: true,

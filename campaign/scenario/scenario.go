@@ -82,7 +82,9 @@ func (s *Scenario) Needs(what string) bool {
 
 // Config returns the configuration of the masters, for every driver.
 func (s *Scenario) Config() cluster.Config {
+	users, _ := cluster.ParseUsers(s.ACL) // was checked
 	return cluster.Config{
+		Users: users, TLS: s.TLS,
 		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
 		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas, Admin: s.Admin,
 		Image: s.Image, Server: s.Server, At: s.addresses(),

@@ -29,6 +29,8 @@ func TestFieldsOutsideTheSeed(t *testing.T) {
 			*v = "other"
 		case *[]string:
 			*v = []string{"L2"}
+		case *bool:
+			*v = true
 		default:
 			t.Fatalf("%s: no other value of a %T", f.Name, v)
 		}

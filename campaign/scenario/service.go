@@ -25,7 +25,7 @@ func checkService(s *Scenario) *Problem {
 	case s.Driver != Auto && s.Driver != Process:
 		return &Problem{"driver", fmt.Sprintf("%s runs as processes: use driver: %s, or leave it out", s.Service.Name, Process)}
 	case s.configures():
-		return &Problem{"service", "persistence, max_memory, eviction, replicas, wait and admin are settings of Redis: the command and the files of the service have its settings"}
+		return &Problem{"service", "persistence, max_memory, eviction, replicas, wait, admin, acl and tls are settings of Redis: the command and the files of the service have its settings"}
 	}
 	if p := s.checkFaultsOn(fault.Service, "is a fault of redis-server: on a service"); p != nil {
 		return p

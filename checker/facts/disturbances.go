@@ -100,6 +100,18 @@ func (r *Run) DisturbedIn(master string, from, to time.Duration) bool {
 	return r.faultsOf(master).bent.touch(from, to)
 }
 
+// Elections returns the lines by which servers of a service took over from others, in order.
+func (r *Run) Elections() []*history.Op {
+	return r.elections.get(func() (all []*history.Op) {
+		for i := range r.History.Ops {
+			if op := &r.History.Ops[i]; op.F == history.FElected {
+				all = append(all, op)
+			}
+		}
+		return all
+	})
+}
+
 // Stalls returns the times in which the harness stood still, in order.
 func (r *Run) Stalls() []history.Span { return r.stalls().spans }
 

@@ -43,6 +43,7 @@ type Run struct {
 	answered      lazyBy[string, map[string]Votes]
 	masters       lazy[[]string]
 	stood         lazy[intervals]
+	elections     lazy[[]*history.Op]
 	selfExtending lazyBy[*history.Lease, bool]
 	extends       lazy[map[leaseName][]history.Span]
 	faulted       lazy[intervals]

@@ -51,6 +51,7 @@ var Mechanisms = []Mechanism{
 	{"isolated", "a client was cut off from all servers, and relied on its lease when it was over", func(e *Event) bool {
 		return e.Kind == EventFault && fault.Of(e.Name).Isolates
 	}, func(k fault.Kind) bool { return k.Isolates }},
+	{"failover", "another server took over meanwhile", ofKind(EventElected), anyFault},
 	{"unexplained", "no recorded event explains it", ofKind(EventUnexplained), anyFault},
 }
 

@@ -49,6 +49,7 @@ const (
 	EventHealed   EventKind = "healed"   // the fault number Fault ended; without a number: all faults had ended
 	EventDown     EventKind = "down"     // Masters went down without any known fault
 	EventUp       EventKind = "up"       // Masters were up again; if Cause is set, they stored Token under Key, or nothing
+	EventElected  EventKind = "elected"  // Masters (one) began to lead the others of the service
 	EventLost     EventKind = "lost"     // Masters no longer stored Token, for the reason Cause
 	EventChanged  EventKind = "changed"  // Masters changed Key, or a command of Client's did there, in the way Cause
 	EventSnapshot EventKind = "snapshot" // a snapshot showed that Masters stored Token under Key, or nothing

@@ -1,6 +1,7 @@
 package narrative
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -154,6 +155,40 @@ func (n *Narrative) CutOff(l *history.Lease, until time.Duration) {
 	}
 	for _, f := range n.r.FaultsWithin(l.Acquired(), until) {
 		if fault.Of(f.Name).Isolates && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began < until && f.To > l.Acquired() {
+			n.Fault(f, false, nil)
+		}
+	}
+}
+
+// Elections adds the servers of a service that took over from others while a client relied on a lease, each with the last
+// fault of servers before it. The last one that took over before the grant is added, too, if a fault of servers was not over
+// for long: the server before it may not have known yet, and go on granting.
+func (n *Narrative) Elections(l *history.Lease, until time.Duration) {
+	h := &n.r.History.Header
+	if h.Service == "" {
+		return
+	}
+	lastFault := func(at time.Duration) *history.Fault {
+		all := slices.DeleteFunc(n.r.FaultsWithin(at-h.Settle, at), func(f *history.Fault) bool {
+			return !f.Installed || f.From > at || len(f.Masters) == 0 || len(f.Clients) > 0
+		})
+		if len(all) == 0 {
+			return nil
+		}
+		return all[len(all)-1]
+	}
+	elections := n.r.Elections()
+	first, _ := slices.BinarySearchFunc(elections, l.Acquired(), func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	if first > 0 && lastFault(l.Acquired()) != nil {
+		first--
+	}
+	for _, op := range elections[first:] {
+		if op.Time > until {
+			break
+		}
+		n.Add(Event{At: op.Time, Kind: EventElected, Masters: []string{op.Process}, Word: "leads", Ops: []int{op.Index},
+			Text: fmt.Sprintf("%s made %s its leader", h.Service, op.Process)})
+		if f := lastFault(op.Time); f != nil {
 			n.Fault(f, false, nil)
 		}
 	}

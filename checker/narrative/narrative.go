@@ -193,7 +193,7 @@ func (n *Narrative) causesFirst() {
 // rank orders events of one time and position.
 func rank(e *placed) int {
 	switch e.Kind {
-	case EventFault, EventDown:
+	case EventFault, EventDown, EventElected:
 		return 0
 	case EventLost, EventUnexplained:
 		return 1

@@ -15,9 +15,8 @@ for line in sys.stdin:
     op, token = request["op"], request.get("token")
     try:
         if op == "init":
-            host, port = request["masters"][0].rsplit(":", 1)
             ttl = request["ttl_ms"] / 1000
-            client = redis.Redis(host=host, port=int(port), socket_timeout=ttl)
+            client = redis.Redis.from_url(request["urls"][0], socket_timeout=ttl)
             answer(type="ok", can=["extend"], masters=1, library="redis-py " + redis.__version__)
         elif op == "acquire":
             lock = client.lock(request["key"], timeout=ttl, blocking_timeout=request["within_ms"] / 1000)

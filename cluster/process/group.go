@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -18,18 +19,20 @@ import (
 
 // group implements cluster.Cluster for the drivers with real masters.
 type group struct {
-	driver  string
-	server  string // the name by which the masters call themselves
-	version string
-	root    string         // contains a directory for each master's data
-	dial    cluster.Dialer // connects to a server
-	alive   locked         // unlocks root
-	say     func(format string, args ...any)
-	life    context.Context // ends with Close
-	end     context.CancelFunc
-	masters []*master
-	shim    error  // the reason why the faults of the shim are not available; nil if they are
-	after   func() // the driver's last step of Close
+	driver      string
+	server      string // the name by which the masters call themselves
+	version     string
+	root        string         // contains a directory for each master's data
+	dial        cluster.Dialer // connects to a server
+	alive       locked         // unlocks root
+	say         func(format string, args ...any)
+	life        context.Context // ends with Close
+	end         context.CancelFunc
+	masters     []*master
+	access      cluster.Access
+	certificate *tls.Config // of links; nil: they speak no TLS
+	shim        error       // the reason why the faults of the shim are not available; nil if they are
+	after       func()      // the driver's last step of Close
 
 	links cluster.Links
 	close func() error
@@ -37,14 +40,16 @@ type group struct {
 
 // Site describes one server for its engine.
 type Site struct {
-	Name       string // m1, m2, …; a replica is m1r1
-	Port       int    // its port on 127.0.0.1
-	Home       string // directory for everything of the server except its log
-	Log        string // path of the existing log file
-	Password   string // password that clients must send; it is in Settings. Each master has its own
-	ClientUser string // the user as whom clients' links log in; empty: the default user
-	Shim       string // the shared object to load; empty: none
-	Replicated bool   // it must be able to reach other servers
+	Name       string         // m1, m2, …; a replica is m1r1
+	Port       int            // its port on 127.0.0.1
+	Home       string         // directory for everything of the server except its log
+	Log        string         // path of the existing log file
+	Password   string         // password that clients must send; it is in Settings. Each master has its own
+	ClientUser string         // the user as whom clients' links log in; empty: the default user
+	Users      []cluster.User // whom clients log in as themselves
+	Admin      bool           // users may send what no lock sends
+	Shim       string         // the shared object to load; empty: none
+	Replicated bool           // it must be able to reach other servers
 }
 
 // Settings is the name of the file with the server's password: a command line would show it
@@ -57,8 +62,15 @@ const clientUser = "client"
 
 func (s Site) settings() string {
 	text := "requirepass " + s.Password + "\n"
+	denied := ""
+	if !s.Admin {
+		denied = " -" + strings.Join(cluster.RefusedNames(), " -")
+	}
 	if s.ClientUser != "" {
-		text += "user " + s.ClientUser + " on >" + s.Password + " ~* &* +@all -" + strings.Join(cluster.RefusedNames(), " -") + "\n"
+		text += "user " + s.ClientUser + " on >" + s.Password + " ~* &* +@all" + denied + "\n"
+	}
+	for _, u := range s.Users {
+		text += "user " + u.Name + " " + u.Rules + denied + "\n"
 	}
 	return text
 }
@@ -108,6 +120,9 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 	if err != nil {
 		return fmt.Errorf("make the directory for the masters' logs: %w", err)
 	}
+	if err := g.guard(cfg); err != nil {
+		return err
+	}
 	g.say("starting %d masters (%s, persistence %s)", cfg.Masters, g.driver, cfg.Persistence)
 	err = g.startAll(ctx, cfg, engine, logs, shim)
 	if err != nil && shim != "" && ctx.Err() == nil && !errors.Is(err, ErrPortTaken) {
@@ -132,6 +147,24 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 	return g.checkAbilities(ctx, cfg)
 }
 
+// guard prepares what clients need to use links.
+func (g *group) guard(cfg cluster.Config) (err error) {
+	if len(cfg.Users) > 0 {
+		g.access.User, g.access.Password = cfg.Users[0].Name, cfg.Users[0].Password
+	}
+	if !cfg.TLS {
+		return nil
+	}
+	var authority []byte
+	if g.certificate, authority, err = cluster.NewCertificate(); err != nil {
+		return err
+	}
+	g.access.CA = filepath.Join(g.root, "ca.pem")
+	return os.WriteFile(g.access.CA, authority, 0o644)
+}
+
+func (g *group) Access() cluster.Access { return g.access }
+
 // startAll starts all masters and their replicas, with the shim or without.
 func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, logs, shim string) error {
 	each := 1 + cfg.Replicas
@@ -143,11 +176,11 @@ func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, 
 	starts, ctx := errgroup.WithContext(ctx)
 	for i := range g.masters {
 		sites, password, user := make([]Site, each), rand.Text(), clientUser
-		if cfg.Admin {
+		if cfg.Admin || len(cfg.Users) > 0 {
 			user = ""
 		}
 		for k := range sites {
-			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: password, ClientUser: user}
+			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: password, ClientUser: user, Users: cfg.Users, Admin: cfg.Admin}
 			if k > 0 {
 				s.Name += fmt.Sprintf("r%d", k)
 			}
@@ -260,7 +293,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 	return g.links.Link(client, master, g.Masters(), func() (*cluster.TCPLink, error) {
 		m := g.masters[master]
 		return cluster.NewLink(func() string { return m.addrFor(client) },
-			cluster.LinkOptions{Own: true, Dial: g.dial, User: m.now().ClientUser, Password: m.now().Password, Accounts: m.accounts})
+			cluster.LinkOptions{Own: true, Dial: g.dial, User: m.now().ClientUser, Password: m.now().Password, Accounts: m.accounts, LogsOut: g.access.User != "", TLS: g.certificate})
 	})
 }
 

@@ -198,7 +198,9 @@ func (s *server) failed(from int64, err error) error {
 	if said := s.engine.Complaint(); said != "" {
 		s.log.write(said)
 	}
-	if s.ClientUser != "" && strings.Contains(s.log.tail(), "CONFIG FILE ERROR") {
+	if len(s.Users) > 0 && strings.Contains(s.log.tail(), "ACL") {
+		err = fmt.Errorf("%w (users and their rules are those of --acl, or of acl in the scenario)", err)
+	} else if s.ClientUser != "" && strings.Contains(s.log.tail(), "CONFIG FILE ERROR") {
 		err = fmt.Errorf("%w (a server before Redis 7.0 cannot refuse commands as its settings ask: --admin, or admin: true in the scenario, does without)", err)
 	}
 	if s.log.takenPort(from) {

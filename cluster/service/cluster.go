@@ -26,10 +26,12 @@ const DriverName = "service" // fault.Service
 type nodes struct {
 	spec     *spec.Service
 	version  string
+	elected  *regexp.Regexp // nil: the description does not say
 	programs *process.Programs
 	remove   func() error // removes the folder of all nodes
 	all      []*node
 	probes   probes
+	dialers  dialers
 	close    func() error
 
 	mu      sync.Mutex
@@ -57,6 +59,7 @@ type route struct {
 func Start(ctx context.Context, cfg cluster.Config, s *spec.Service) (_ cluster.Cluster, err error) {
 	c := &nodes{
 		spec: s, programs: process.NewPrograms(), remove: func() error { return nil }, ports: map[int]bool{},
+		dialers: newDialers(),
 		clients: map[route]*cluster.TCPLink{}, fronts: map[front]*cluster.TCPLink{}, pairs: map[route]*cluster.TCPLink{},
 	}
 	c.close = sync.OnceValue(c.closeAll)
@@ -65,6 +68,9 @@ func Start(ctx context.Context, cfg cluster.Config, s *spec.Service) (_ cluster.
 			err = errors.Join(fmt.Errorf("start %d nodes of %s: %w", cfg.Masters, s.Name, err), c.Close())
 		}
 	}()
+	if s.Elected != "" {
+		c.elected = regexp.MustCompile(s.Elected) // was checked
+	}
 	say := process.Serialize(cfg.Progress)
 	began := time.Now()
 	if err := c.prepare(cfg); err != nil {
@@ -81,6 +87,9 @@ func Start(ctx context.Context, cfg cluster.Config, s *spec.Service) (_ cluster.
 	}
 	if err := c.Bypass(); err != nil {
 		return nil, err
+	}
+	for _, n := range c.all {
+		n.Elected() // who led before clients came is of no interest
 	}
 	if s.Version.Given() {
 		if c.version, err = c.askVersion(ctx); err != nil {

@@ -45,7 +45,8 @@ func (c *nodes) pair(r route, listens bool) (*cluster.TCPLink, error) {
 	return l, nil
 }
 
-// front returns the address at which all other nodes reach a port of a node.
+// front returns the address at which all other nodes reach a port of a node. Clients reach it there, too, because nodes tell them
+// such addresses: each through its own link.
 func (c *nodes) front(to int, port string) (string, error) {
 	at := front{to, port}
 	c.mu.Lock()
@@ -63,11 +64,11 @@ func (c *nodes) front(to int, port string) (string, error) {
 		routes[from] = link
 	}
 	l, err := c.newLink(to, port, cluster.LinkOptions{Route: func(dialled *net.TCPConn) *cluster.TCPLink {
-		n, ok := c.holder(cluster.DialerInode(dialled))
-		if !ok {
-			return nil
+		inode := cluster.DialerInode(dialled)
+		if n, ok := c.holder(inode); ok {
+			return routes[n.number]
 		}
-		return routes[n.number]
+		return c.linkOf(c.dialers.client(inode), to, port)
 	}}, false)
 	if err != nil {
 		return "", err
@@ -130,6 +131,13 @@ func (c *nodes) Link(client string, master int) (cluster.Link, error) {
 	}
 	c.clients[r] = l
 	return l, nil
+}
+
+// linkOf returns the link of a client to a port of a node; nil: it has none.
+func (c *nodes) linkOf(client string, to int, port string) *cluster.TCPLink {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clients[route{slices.Index(c.names, client), to, port}]
 }
 
 // links returns the links whose routes match. Those that all nodes dial come from -1.

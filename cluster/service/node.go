@@ -1,10 +1,13 @@
 package service
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +42,7 @@ type node struct {
 	group   int // of the last start
 	removed bool
 	died    string // an end that Died has not reported
+	heard   int64  // how much of its log Elected has read, in bytes
 }
 
 // prepare renders what the description says of the node, makes the links that it needs, and writes its files.
@@ -271,6 +275,30 @@ func (n *node) Died() string {
 	died := n.died
 	n.died = ""
 	return died
+}
+
+// Elected reads what the log has got since the last call.
+func (n *node) Elected() (said string) {
+	if n.cluster.elected == nil {
+		return ""
+	}
+	f, err := os.Open(n.site.Log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for lines := bufio.NewReader(io.NewSectionReader(f, n.heard, math.MaxInt64-n.heard)); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return said // the rest of a line comes later
+		}
+		n.heard += int64(len(line))
+		if n.cluster.elected.MatchString(line) {
+			said = strings.TrimSpace(line)
+		}
+	}
 }
 
 // awaitReady waits until the node serves as part of a majority.

@@ -143,6 +143,80 @@ func TestPeersAreCutAndHealed(t *testing.T) {
 	}
 }
 
+// TestClientsAreFoundWhereServersSendThem: at the address that all are told, a client has its own link, also in a process that its
+// process has started; a program that is no client is refused.
+func TestClientsAreFoundWhereServersSendThem(t *testing.T) {
+	c := start(t, described(ways["pairs"]))
+	var links []cluster.Link
+	for _, client := range []string{"c1", "c2"} {
+		link, err := c.Link(client, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, link)
+	}
+	told, err := c.front(0, "client")
+	if err == nil {
+		err = c.all[0].listen()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := func(env ...string) string {
+		_, port, _ := net.SplitHostPort(told)
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+port+"; (echo who >&3; timeout 5 head -n 1 <&3)")
+		cmd.Env = append(os.Environ(), env...)
+		said, _ := cmd.Output()
+		return string(said)
+	}
+	for range 2 { // the second process of a client is found like the first
+		if said := asks(c.Mark("c2")); !strings.Contains(said, "m1") {
+			t.Fatalf("c2 was answered %q", said)
+		}
+	}
+	if links[0].Counts().Passed != 0 || links[1].Counts().Passed == 0 {
+		t.Errorf("c1's link passed %+v, that of c2 %+v", links[0].Counts(), links[1].Counts())
+	}
+	links[1].Set(cluster.LinkFault{Refuse: true})
+	if said := asks(c.Mark("c2")); said != "" {
+		t.Errorf("c2 is cut off, and was answered %q", said)
+	}
+	for _, env := range [][]string{nil, {markEnv + "=other/c1"}, {c.Mark("c3")}} {
+		if said := asks(env...); said != "" {
+			t.Errorf("a program with %q was answered %q", env, said)
+		}
+	}
+}
+
+// TestAServerThatSaysThatItLeadsIsHeardOnce: what it said before clients came is of no interest.
+func TestAServerThatSaysThatItLeadsIsHeardOnce(t *testing.T) {
+	s := described(ways["pairs"])
+	s.Elected = "leads from now on"
+	c := start(t, s)
+	n := c.all[1]
+	write := func(text string) {
+		f, err := os.OpenFile(n.site.Log, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct{ text, want string }{
+		{"nothing\n", ""}, {"m2 leads from", ""}, {" now on: 1\n", "m2 leads from now on: 1"}, {"", ""},
+		{"leads from now on: 2\nanother line\n", "leads from now on: 2"},
+	} {
+		if write(step.text); n.Elected() != step.want {
+			t.Errorf("after %q: want %q", step.text, step.want)
+		}
+	}
+	if said := c.all[0].Elected(); said != "" {
+		t.Errorf("m1 is heard as %q", said)
+	}
+}
+
 // TestAnAnnouncedAddressIsThatOfALink: nodes that dial the address that another tells them would go past the links.
 func TestAnAnnouncedAddressIsThatOfALink(t *testing.T) {
 	s := described(ways["pairs"])

@@ -130,7 +130,7 @@ func (k *kit) begin(client string) (*talk, Message, error) {
 		return nil, Message{}, err
 	}
 	k.open = append(k.open, t)
-	m, err := t.ask(Request{Op: opInit, Protocol: ProtocolVersion, Client: client, Lock: "check", Masters: addrs, TTL: conformTTL, TTLMS: inMS(conformTTL)}, startWithin+answerWithin)
+	m, err := t.ask(Request{Op: opInit, Protocol: ProtocolVersion, Client: client, Lock: "check", Reached: reached(addrs, cluster.Access{}), TTL: conformTTL, TTLMS: inMS(conformTTL)}, startWithin+answerWithin)
 	if err == nil && m.Type != string(history.OK) {
 		err = t.wrong("type", m.Type+" ("+m.Error+")", `"ok"`)
 	}

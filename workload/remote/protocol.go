@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 )
 
@@ -19,16 +20,16 @@ type Request struct {
 	Object string `json:"object,omitempty"` // the lock object to use for the key
 
 	// init:
-	Protocol int           `json:"protocol,omitempty"` // ProtocolVersion
-	Client   string        `json:"client,omitempty"`
-	Lock     string        `json:"lock,omitempty"`
-	Masters  []string      `json:"masters,omitempty"` // addresses, through this client's links
-	TTL      time.Duration `json:"ttl,omitempty"`     // ns
-	TTLMS    float64       `json:"ttl_ms,omitempty"`  // TTL in milliseconds
-	Timeout  time.Duration `json:"timeout,omitempty"` // ns, per master; 0: the lock's default
-	Wait     int           `json:"wait,omitempty"`    // replicas that must have a key before a master's vote counts
-	Fencing  bool          `json:"fencing,omitempty"`
-	Margin   time.Duration `json:"margin,omitempty"` // ns before its end at which a lease is no longer used
+	Protocol int    `json:"protocol,omitempty"` // ProtocolVersion
+	Client   string `json:"client,omitempty"`
+	Lock     string `json:"lock,omitempty"`
+	Reached
+	TTL     time.Duration `json:"ttl,omitempty"`     // ns
+	TTLMS   float64       `json:"ttl_ms,omitempty"`  // TTL in milliseconds
+	Timeout time.Duration `json:"timeout,omitempty"` // ns, per master; 0: the lock's default
+	Wait    int           `json:"wait,omitempty"`    // replicas that must have a key before a master's vote counts
+	Fencing bool          `json:"fencing,omitempty"`
+	Margin  time.Duration `json:"margin,omitempty"` // ns before its end at which a lease is no longer used
 
 	Kind    history.LockKind `json:"kind,omitempty"`    // which holds may overlap; empty: a mutex, or the client's own kind
 	Permits int              `json:"permits,omitempty"` // how many a semaphore has; of acquire: how many it asks for
@@ -46,6 +47,23 @@ type Request struct {
 	// clock is Offset (ns) ahead of a wall clock that has never been stepped
 	Rate   float64       `json:"rate,omitempty"`
 	Offset time.Duration `json:"offset,omitempty"`
+}
+
+// Reached tells a client how it reaches the masters: addresses of its own links, and what it needs to use them.
+type Reached struct {
+	Masters  []string `json:"masters,omitempty"`
+	URLs     []string `json:"urls,omitempty"` // the same with all that is needed to connect: rediss://user:password@host:port
+	User     string   `json:"user,omitempty"` // whom to log in as; empty: nobody
+	Password string   `json:"password,omitempty"`
+	CA       string   `json:"ca,omitempty"` // path of a PEM file with the authority of the masters' certificates; empty: no TLS
+}
+
+func reached(links []string, a cluster.Access) Reached {
+	r := Reached{Masters: links, User: a.User, Password: a.Password, CA: a.CA}
+	for _, l := range links {
+		r.URLs = append(r.URLs, a.URL(l))
+	}
+	return r
 }
 
 // ProtocolVersion is the version of the protocol in docs/clients.md. Version 2 added the fields

@@ -225,6 +225,7 @@ func (s *server) start(r Request) error {
 	}
 	lock, err := kind.New(workload.Env{
 		Kind: r.Kind, Permits: r.Permits,
+		Access: cluster.Access{User: r.User, Password: r.Password, CA: r.CA},
 		Client: r.Client, Addrs: r.Masters, Runtime: s.clock, TTL: r.TTL, Timeout: r.Timeout, Fencing: r.Fencing, Wait: r.Wait,
 		Pass:    func(point, key string) bool { return s.reach(point, key) == nil },
 		Renewed: s.renewed,

@@ -92,7 +92,7 @@ func (c *Client) start(command Command) error {
 	}
 	m, err := c.ask(Request{
 		Kind: kind, Permits: permits,
-		Op: opInit, Protocol: ProtocolVersion, Client: c.site.Client, Lock: command.Lock, Masters: c.site.Addrs,
+		Op: opInit, Protocol: ProtocolVersion, Client: c.site.Client, Lock: command.Lock, Reached: reached(c.site.Addrs, c.site.Access),
 		TTL: c.site.TTL, TTLMS: inMS(c.site.TTL), Timeout: c.site.Timeout,
 		Fencing: c.site.Fencing, Wait: c.site.Wait, Margin: c.site.Margin,
 	})

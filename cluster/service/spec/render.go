@@ -78,8 +78,10 @@ func (i imagined) To(port string) (string, error)   { return i.Listen(port) }
 
 // example returns a node that does not exist, for checks.
 func (s *Service) example() *Node {
-	other := NewNode("m2", 2, "", imagined{s}, nil)
 	node := NewNode("m1", 1, "/m1", imagined{s}, nil)
-	node.nodes = []*Node{node, other}
+	node.nodes = []*Node{node}
+	for i := 2; i <= mostNodes; i++ {
+		node.nodes = append(node.nodes, NewNode(fmt.Sprintf("m%d", i), i, "", imagined{s}, nil))
+	}
 	return node
 }

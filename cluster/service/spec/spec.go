@@ -20,6 +20,7 @@ type Service struct {
 	Files   map[string]string `yaml:"files,omitempty"`     // templates, by path, which is one, too: written before the first start
 	Ready   Probe             `yaml:"ready"`               // succeeds when the node serves as part of a majority
 	Leader  Probe             `yaml:"leader,omitempty"`    // succeeds on the node that leads; empty: there is none, or nobody knows
+	Elected string            `yaml:"elected,omitempty"`   // a regular expression: a line of a node's log by which it says that it leads from now on; empty: none does
 	Within  time.Duration     `yaml:"within,omitempty"`    // in which all nodes must be ready at first; 0: 30 s
 	Settle  time.Duration     `yaml:"settle,omitempty"`    // how long a majority may take after a fault to serve again; 0: 3 s
 	Told    []string          `yaml:"announces,omitempty"` // the ports on which a node's first message names its own address of the port
@@ -50,6 +51,7 @@ const (
 	defaultWithin = 30 * time.Second
 	defaultSettle = 3 * time.Second
 	longest       = 10 * time.Minute
+	mostNodes     = 15 // of a scenario: a template may use the address of any
 )
 
 // StartWithin returns the time in which all nodes must be ready at first.
@@ -150,7 +152,7 @@ func (s *Service) checkTexts() *Problem {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Clients.Env)) {
-		if _, err := Render(s.Clients.Env[name], Told{Addresses: []string{"127.0.0.1:1"}}); err != nil {
+		if _, err := Render(s.Clients.Env[name], Told{Addresses: slices.Repeat([]string{"127.0.0.1:1"}, mostNodes)}); err != nil {
 			return &Problem{"clients.env." + name, err.Error()}
 		}
 	}
@@ -161,6 +163,9 @@ func (s *Service) checkTexts() *Problem {
 		if p := x.probe.check(x.field, node); p != nil {
 			return p
 		}
+	}
+	if _, err := regexp.Compile(s.Elected); err != nil {
+		return &Problem{"elected", err.Error()}
 	}
 	if s.Version.Given() && regexp.MustCompile(s.Version.Match).NumSubexp() != 1 {
 		return &Problem{"version.match", `one group has to match the version, as in 'Version: (\S+)'`}

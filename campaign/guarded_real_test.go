@@ -1,0 +1,72 @@
+//go:build real
+
+package campaign
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
+	"lockpick/checker"
+	"lockpick/clients"
+)
+
+// guarded is the users of masters: clients may do all that a lock needs.
+const guarded = "user app on >sec/ret ~* &* +@all"
+
+// TestUsersAndTLS: where clients must log in and speak TLS, everything is judged as without, and a correct lock is not convicted.
+func TestUsersAndTLS(t *testing.T) {
+	for _, driver := range []string{scenario.Process, scenario.Docker} {
+		t.Run(driver, func(t *testing.T) {
+			if _, why, err := ChooseDriver(t.Context(), driver, Software{}); err != nil {
+				t.Skip(err, why)
+			}
+			_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+				s.ACL, s.TLS, s.Faults, s.TimeLimit = guarded, true, []string{"pause", "partition"}, scenario.Duration(20*time.Second)
+			}))
+			if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
+				t.Errorf("mutual exclusion: %+v", v)
+			}
+			votesAreJudged(t, r)
+		})
+	}
+}
+
+// votesAreJudged checks that what rests on votes is judged, and that nothing is violated.
+func votesAreJudged(t *testing.T, r *judge.Result) {
+	t.Helper()
+	if why := r.Untested["quorum"]; why != "" || r.Verdict() == checker.Violated || r.Counts.Granted == 0 {
+		t.Errorf("%s with %d leases; quorum is not tested: %q", r.Verdict(), r.Counts.Granted, why)
+	}
+}
+
+// TestAClientIsToldHowToConnect: redis-py needs nothing but the address that it is told, and its votes are read although it
+// speaks TLS.
+func TestAClientIsToldHowToConnect(t *testing.T) {
+	command, err := clients.Resolve([]string{"redis-py"})
+	if err != nil {
+		t.Skip(err)
+	}
+	_, r := mustRun(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {
+		s.Masters, s.Client, s.ACL, s.TLS, s.Faults = 1, command, guarded, true, []string{"pause"}
+	}))
+	votesAreJudged(t, r)
+}
+
+// TestACommandThatAUserMayNotSendIsTold: the run's notes name it, and the reply.
+func TestACommandThatAUserMayNotSendIsTold(t *testing.T) {
+	_, r := mustRun(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {
+		s.ACL, s.Faults = guarded+" -eval -evalsha", nil
+	}))
+	if !slices.ContainsFunc(r.Notes, func(n string) bool {
+		return strings.Contains(n, "EVAL") && strings.Contains(n, "--acl") && strings.Contains(n, "NOPERM")
+	}) {
+		t.Errorf("notes %q", r.Notes)
+	}
+	if r.Verdict() != checker.Violated {
+		t.Errorf("a lock that cannot release its keys: %s", r.Verdict())
+	}
+}

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,11 +63,17 @@ func TestADescriptionIsChecked(t *testing.T) {
 
 func TestTemplatesSeeTheNodeThatTheyAreFor(t *testing.T) {
 	s := described()
+	each := func(format string) (all string) {
+		for i := range mostNodes {
+			all += strings.ReplaceAll(format, "N", strconv.Itoa(i+1))
+		}
+		return all
+	}
 	for text, want := range map[string]string{
-		s.Command[3]:                         "--all=1=127.0.0.1:1;2=127.0.0.1:1;",
+		s.Command[3]:                         "--all=" + each("N=127.0.0.1:1;"),
 		"{{.Name}} {{.Number}} {{.Dir}}":     "m1 1 /m1",
 		`{{port (.Listen "client")}}`:        "1",
-		`{{range .Nodes}}{{.Name}} {{end}}x`: "m1 m2 x",
+		`{{range .Nodes}}{{.Name}} {{end}}x`: each("mN ") + "x",
 	} {
 		if got, err := Render(text, s.example()); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)

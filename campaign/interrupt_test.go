@@ -111,7 +111,7 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 func TestEndMarkIsTheLastLine(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
+		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Drivers: testDrivers, Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/internal/realdrivers"
 	"lockpick/internal/sampletest"
 	"lockpick/search"
 )
@@ -165,7 +166,7 @@ func verified(t *testing.T, text string, change func(*Options)) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{Driver: scenario.Sim, Drivers: realdrivers.All(), Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
 	if change != nil {
 		change(&opt)
 	}

@@ -12,12 +12,14 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/internal/realdrivers"
 	"lockpick/search"
 )
 
 // What was found in the simulator happens on real masters too.
 func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
-	process := campaign.RealDrivers[1]
+	all := realdrivers.All()
+	process := all.Real[1]
 	if ok, why := process.Available(t.Context(), campaign.Software{}); !ok {
 		t.Skipf("no driver %s: %s", process.Name, why)
 	}
@@ -31,7 +33,7 @@ func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 					t.Errorf("attempt %d ran on %s", tried, r.Driver)
 				}
 				return nil
-			}}, campaign.Options{Store: campaign.Store{Dir: t.TempDir()}})
+			}}, campaign.Options{Drivers: all, Store: campaign.Store{Dir: t.TempDir()}})
 			if err != nil {
 				t.Fatal(err)
 			}

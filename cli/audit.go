@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,9 +154,9 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	if flags.Driver == scenario.Virtual {
 		flags.Run = bubble.Simulate
 	}
-	before, err := auditBaseline(flags.baseline)
+	before, err := baselineAt(flags.baseline, audit.ReadResult)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	if flags.Driver == scenario.Sim {
 		collectLessOften()
@@ -196,18 +194,6 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	return reportAudit(cmd.OutOrStdout(), judged, flags)
 }
 
-// auditBaseline reads the baseline. It returns nil if none is given or the file does not exist yet.
-func auditBaseline(path string) (*audit.Result, error) {
-	if err := checkBaseline(path); path == "" || err != nil {
-		return nil, err
-	}
-	r, err := audit.ReadResult(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return r, err
-}
-
 // reportAudit writes the requested outputs and the baseline, prints the card to out, and returns the command's
 // outcome.
 func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
@@ -216,26 +202,15 @@ func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		path  string
-		write func(w io.Writer, dir string) error
-	}{
+	if err := (outputs{
 		{flags.html, writePage},
 		{flags.markdown, func(w io.Writer, _ string) error { return card.Markdown(w, r.Result) }},
 		{flags.junit, func(w io.Writer, _ string) error { return card.JUnit(w, r) }},
-	} {
-		if file.path == "" {
-			continue
-		}
-		if err := writeOutput(file.path, file.write); err != nil {
-			return err
-		}
+	}).write(); err != nil {
+		return err
 	}
-	if flags.baseline != "" && (r.Before == nil || flags.updateBaseline) && !r.Interrupted {
-		if err := r.WriteBaseline(flags.baseline); err != nil {
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later audits fail only for what is newly broken\n", flags.baseline)
+	if err := keepBaseline(flags.baseline, r.Before == nil || flags.updateBaseline, r.Interrupted, r.WriteBaseline, "later audits fail only for what is newly broken"); err != nil {
+		return err
 	}
 	if err := printAudit(out, r, page, flags); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,9 +121,9 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	before, err := baselineOf(flags)
+	before, err := baselineAt(flags.baseline, claims.ReadResult)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -268,18 +267,6 @@ func choose(all, whole []claims.Claim, flags claimsFlags) ([]claims.Claim, error
 	return chosen, nil
 }
 
-// baselineOf reads the baseline. It returns nil if none is given or the file does not exist yet.
-func baselineOf(flags claimsFlags) (*claims.Result, error) {
-	if err := checkBaseline(flags.baseline); flags.baseline == "" || err != nil {
-		return nil, err
-	}
-	r, err := claims.ReadResult(flags.baseline)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return r, err
-}
-
 // reportClaims writes the requested outputs and the baseline, prints the result to out, and returns the
 // command's outcome.
 func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
@@ -290,28 +277,18 @@ func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, f
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
-	if flags.html != "" {
-		if err := writeOutput(flags.html, writePage); err != nil {
-			return err
-		}
-		if !isStdout(flags.html) {
-			page = flags.html
-		}
+	if err := (outputs{{flags.html, writePage}, {flags.junit, func(w io.Writer, _ string) error { return claims.JUnit(w, r) }}}).write(); err != nil {
+		return err
 	}
-	if flags.junit != "" {
-		if err := writeOutput(flags.junit, func(w io.Writer, _ string) error { return claims.JUnit(w, r) }); err != nil {
-			return err
-		}
+	if flags.html != "" && !isStdout(flags.html) {
+		page = flags.html
 	}
 	var changes []claims.Change
 	if before != nil {
 		changes = r.Compare(before)
 	}
-	if flags.baseline != "" && (before == nil || flags.updateBaseline) && !r.Interrupted {
-		if err := r.WriteBaseline(flags.baseline); err != nil {
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later runs say what changed\n", flags.baseline)
+	if err := keepBaseline(flags.baseline, before == nil || flags.updateBaseline, r.Interrupted, r.WriteBaseline, "later runs say what changed"); err != nil {
+		return err
 	}
 	if err := printClaims(out, r, before, changes, page, flags); err != nil {
 		return err

@@ -144,15 +144,8 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 		if err := writeStored(page, writePage); err != nil {
 			return err
 		}
-		if flags.html != "" {
-			if err := writeOutput(flags.html, writePage); err != nil {
-				return err
-			}
-		}
-		if flags.markdown != "" {
-			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return card.ScoreboardMarkdown(w, b) }); err != nil {
-				return err
-			}
+		if err := (outputs{{flags.html, writePage}, {flags.markdown, func(w io.Writer, _ string) error { return card.ScoreboardMarkdown(w, b) }}}).write(); err != nil {
+			return err
 		}
 	}
 	switch {

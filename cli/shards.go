@@ -147,9 +147,9 @@ func claimsParts(cmd *cobra.Command, files []string, flags claimsFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	before, err := baselineOf(flags)
+	before, err := baselineAt(flags.baseline, claims.ReadResult)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	r, away, err := claims.Merged(p, all, campaign.Store{Dir: flags.store})
 	if err != nil {
@@ -168,9 +168,9 @@ func auditParts(cmd *cobra.Command, files []string, flags auditFlags) error {
 	if err != nil {
 		return err
 	}
-	before, err := auditBaseline(flags.baseline)
+	before, err := baselineAt(flags.baseline, audit.ReadResult)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	r, away, err := audit.Merged(p, campaign.Store{Dir: flags.store})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/search"
 	"lockpick/workload"
 )
 

@@ -152,15 +152,19 @@ func (e *Engine[T]) attempt(ctx context.Context, s *Series[T], i int) {
 	t, err := bounded(ctx, s, i, pool)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if panicked := (*PanicError)(nil); !errors.As(err, &panicked) { // otherwise its run may still use the pool
+	var panicked *PanicError
+	if !errors.As(err, &panicked) { // otherwise its run may still use the pool
 		e.pools = append(e.pools, pool)
 	}
 	switch {
+	case err != nil && e.Failed == nil:
+		if panicked != nil {
+			err = fmt.Errorf("%w\n%s", err, panicked.Stack)
+		}
+		e.failed(fmt.Errorf("%s: %w", s.At(i), err))
+		return
 	case err != nil:
 		e.failed(fmt.Errorf("%s: %w", s.At(i), err))
-		if e.Failed == nil {
-			return
-		}
 		t = e.Failed(s, i, err)
 	case t == nil:
 		return

@@ -39,8 +39,9 @@ type Part[R any] struct {
 	Job
 	Done map[string]R
 
-	out  io.Writer
-	from map[string]string // the file of each result
+	out    io.Writer
+	failed error             // of the last write: what follows half a line could not be read
+	from   map[string]string // the file of each result
 }
 
 // line is a line of a part: the job, or the result of a unit.
@@ -116,10 +117,10 @@ func (p *Part[R]) Add(unit string, r R) error {
 
 func (p *Part[R]) write(l line) error {
 	text, err := json.Marshal(l)
-	if err == nil {
-		_, err = p.out.Write(append(text, '\n')) // at once: a killed shard leaves complete lines
+	if err == nil && p.failed == nil {
+		_, p.failed = p.out.Write(append(text, '\n')) // at once: a killed shard leaves complete lines
 	}
-	return err
+	return cmp.Or(err, p.failed)
 }
 
 // partBegins is how the file of a part begins.

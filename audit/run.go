@@ -12,7 +12,6 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
@@ -55,12 +54,9 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if opt.Run == nil {
-		driver, why, err := opt.Drivers.Choose(ctx, opt.Driver, cluster.Software{Image: opt.Image})
-		if err != nil {
-			return nil, &judge.HarnessError{Err: err}
+		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+			return nil, err
 		}
-		opt.Driver = driver.Name
-		opt.Progress("%s", why)
 	}
 	subject, err := opt.subject(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/checker/narrative"
+	"lockpick/history"
 	"lockpick/search"
 )
 
@@ -67,14 +68,15 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	}
 	r := x.Result
 	t := &trial{scenario: x.Scenario, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: x.Run, versions: r.Versions}
+	faults := history.Faults(x.History.Ops)
 	add := func(v *checker.Result) {
 		if checker.Named(v.Name).NotOfLock {
 			return
 		}
-		j := search.JudgementOf(v, x.History)
+		j := search.JudgementOf(v, faults)
 		if j.First != nil && stalled(j.First) {
 			if i := slices.IndexFunc(v.Violations, func(x narrative.Violation) bool { return !stalled(&x) }); i >= 0 {
-				j.Explain(&v.Violations[i], x.History)
+				j.Explain(&v.Violations[i], faults)
 			} else { // not the lock's fault
 				j.Verdict, j.Why, j.Help = checker.Unknown, "violated only while the machine of the harness stood still: "+j.First.Summary, "run it on a machine with less load"
 			}

@@ -32,9 +32,6 @@ type Driver struct {
 	Scratch func() (folder string, remove func() error, err error)
 }
 
-// Software names what runs as masters.
-type Software = cluster.Software
-
 // sweepWithin limits the time for sweeping with each driver other than the one that starts: its engine may
 // hang, and the campaign does not need it.
 const sweepWithin = 3 * time.Second

@@ -25,9 +25,10 @@ func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 	if !judged {
 		return judgement{Judgement: search.Judgement{Property: e.Property, Verdict: checker.Invalid, Why: "the schedule did not exercise the property " + e.Property}}
 	}
-	s := judgement{Judgement: search.JudgementOf(&res, h)}
+	faults := history.Faults(h.Ops)
+	s := judgement{Judgement: search.JudgementOf(&res, faults)}
 	for i := range res.Violations {
-		if x := &res.Violations[i]; res.Verdict == checker.Violated && e.hasExpectedReason(x, search.FaultsOf(x, h)) {
+		if x := &res.Violations[i]; res.Verdict == checker.Violated && e.hasExpectedReason(x, search.FaultsOf(x, faults)) {
 			s.match = x
 			break
 		}

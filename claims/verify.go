@@ -57,12 +57,10 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := opt.Drivers.Choose(ctx, opt.Driver, campaign.Software{Image: opt.Image})
-	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
+	var err error
+	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+		return nil, err
 	}
-	opt.Driver = driver.Name
-	opt.Progress("%s", why)
 	v := &verifier{opt: opt, started: time.Now()}
 	if v.bench, err = search.NewBench(search.Bench{
 		Driver: opt.Driver, Report: opt.Report, Options: campaign.Options{Drivers: opt.Drivers, Client: opt.Client, Trust: opt.Trust},

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/checker/narrative"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/internal/otherfile"
 	"lockpick/internal/wholefile"
@@ -43,6 +44,17 @@ type Bench struct {
 	Options campaign.Options                                            // of runs; its Store is ignored
 	Run     Runner                                                      // runs a schedule on masters in memory; nil: campaign.Run
 	Report  func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
+}
+
+// ChooseDriver returns the name of the driver to use, and reports why: for auto the best that this machine has. image is that of
+// Redis for Docker. An error is a *judge.HarnessError.
+func ChooseDriver(ctx context.Context, all campaign.Drivers, name, image string, report func(string, ...any)) (string, error) {
+	driver, why, err := all.Choose(ctx, name, cluster.Software{Image: image})
+	if err != nil {
+		return "", &judge.HarnessError{Err: err}
+	}
+	report("%s", why)
+	return driver.Name, nil
 }
 
 // NewBench makes a folder with a name in a store, for the runs of a bench.
@@ -147,26 +159,26 @@ type Judgement struct {
 	Faults   []string             // kinds of faults in the reason of First
 }
 
-// JudgementOf returns what a verdict says.
-func JudgementOf(v *checker.Result, h *history.History) Judgement {
+// JudgementOf returns what a verdict says of a history with these faults.
+func JudgementOf(v *checker.Result, faults []*history.Fault) Judgement {
 	j := Judgement{Property: v.Name, Verdict: v.Verdict, Why: v.Why, Evidence: EvidenceOf(v)}
 	if v.Short != nil {
 		j.Help = v.Short.Help
 	}
 	if v.Verdict == checker.Violated && len(v.Violations) > 0 {
-		j.Explain(&v.Violations[0], h)
+		j.Explain(&v.Violations[0], faults)
 	}
 	return j
 }
 
 // Explain makes a violation the first one.
-func (j *Judgement) Explain(v *narrative.Violation, h *history.History) {
-	j.First, j.Faults = v, FaultsOf(v, h)
+func (j *Judgement) Explain(v *narrative.Violation, faults []*history.Fault) {
+	j.First, j.Faults = v, FaultsOf(v, faults)
 }
 
 // FaultsOf returns the kinds of faults in the reason of a violation, each once.
-func FaultsOf(v *narrative.Violation, h *history.History) (kinds []string) {
-	for _, f := range history.Faults(h.Ops) {
+func FaultsOf(v *narrative.Violation, faults []*history.Fault) (kinds []string) {
+	for _, f := range faults {
 		if slices.Contains(v.Faults, f.ID) {
 			kinds = append(kinds, f.Name)
 		}

@@ -10,6 +10,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/internal/racetest"
 	"lockpick/internal/realdrivers"
@@ -20,7 +21,7 @@ import (
 func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 	all := realdrivers.All()
 	process := all.Real[1]
-	if ok, why := process.Available(t.Context(), campaign.Software{}); !ok {
+	if ok, why := process.Available(t.Context(), cluster.Software{}); !ok {
 		t.Skipf("no driver %s: %s", process.Name, why)
 	}
 	for _, h := range hunts[:3] {

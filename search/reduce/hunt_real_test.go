@@ -10,7 +10,6 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
-	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/internal/racetest"
 	"lockpick/internal/realdrivers"
@@ -21,7 +20,8 @@ import (
 func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 	all := realdrivers.All()
 	process := all.Real[1]
-	if ok, why := process.Available(t.Context(), cluster.Software{}); !ok {
+	any := scenario.Defaults()
+	if ok, why := process.Available(t.Context(), any.Software()); !ok {
 		t.Skipf("no driver %s: %s", process.Name, why)
 	}
 	for _, h := range hunts[:3] {

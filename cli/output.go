@@ -115,11 +115,6 @@ func (all outputs) write() error {
 	return nil
 }
 
-// alone makes a function for writeOutput of one that needs no folder.
-func alone(write func(io.Writer) error) func(io.Writer, string) error {
-	return func(w io.Writer, _ string) error { return write(w) }
-}
-
 // writeStored writes a file of the store completely or not at all: after an error, any earlier file of that name
 // is unchanged. dir is the folder of the file, for relative links.
 func writeStored(path string, write func(w io.Writer, dir string) error) error {

@@ -55,7 +55,8 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 					}
 				})
 				_, h, r, err := Run(ctx, s, Options{
-					Store: Store{t.TempDir()},
+					Drivers: testDrivers,
+					Store:   Store{t.TempDir()},
 					slow: func(out io.Writer) io.Writer {
 						return heard{out, func(line []byte) {
 							if stage == EndingFaults && bytes.Contains(line, []byte(`"phase":"heal"`)) {

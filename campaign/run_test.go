@@ -206,7 +206,8 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 		ctx, interrupt := context.WithCancelCause(t.Context())
 		store := Store{t.TempDir()}
 		dir, h, r, err := Run(ctx, shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit = time.Hour }), Options{
-			Store: store, Progress: t.Logf,
+			Drivers: testDrivers,
+			Store:   store, Progress: t.Logf,
 			Live: func(s Status) {
 				if s.Granted >= 3 && len(s.Faults) > 0 {
 					interrupt(errors.New("enough"))

@@ -6,134 +6,94 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"time"
 
-	"lockpick/campaign/scenario"
+	"lockpick/campaign"
 	"lockpick/internal/crew"
 	"lockpick/internal/wholefile"
+	"lockpick/search"
 )
 
 // try tries all schedules, in order.
-func (a *audit) try(ctx context.Context) {
-	type task struct {
-		s *series
-		i int
-	}
-	var all []task
-	for _, s := range a.series {
-		for i := range s.trials {
-			all = append(all, task{s, i})
-		}
-	}
-	if a.opt.Driver != scenario.Sim { // run the first schedule of every case first, since most cases need no other
-		slices.SortStableFunc(all, func(x, y task) int { return x.i - y.i })
-	}
+func (a *audit) try(ctx context.Context) error {
 	for i := range a.situations {
 		if a.rows[i] == nil && !slices.ContainsFunc(a.series, func(s *series) bool { return s.of == &a.situations[i] }) {
 			a.decided <- i // it is not applicable
 		}
 	}
-	workers := crew.OnMasters(a.opt.Workers)
-	if a.opt.Driver == scenario.Sim {
-		workers = crew.Of(a.opt.Workers)
+	var all []*search.Series[trial]
+	of := map[*search.Series[trial]]*series{}
+	for _, s := range a.series {
+		x := &search.Series[trial]{
+			Name: s.of.title(s.at), Count: len(s.trials), Bound: cmp.Or(a.opt.bound, s.bound()),
+			At: func(i int) string {
+				return fmt.Sprintf("situation %s, schedule %d of seed %d", s.of.title(s.at), i+1, a.opt.Seed)
+			},
+			Try:  func(ctx context.Context, _ *campaign.Pool, i int) (*trial, error) { return a.run(ctx, s, i) },
+			Done: func(i int, t *trial, after time.Duration) int { return a.done(s, i, t, after) },
+			Over: func() { a.over(s) },
+		}
+		of[x] = s
+		all = append(all, x)
 	}
-	crew.Each(workers, all, func(t task) { a.attempt(ctx, t.s, t.i) })
+	e := search.Engine[trial]{
+		Crew:   crew.Of(a.opt.Workers),
+		Failed: func(x *search.Series[trial], i int, err error) *trial { return a.failed(of[x], i, err) },
+		Live: func(now string, done, of int) {
+			if a.opt.Live != nil {
+				a.opt.Live(done, of, func() string { return a.progress(now, done, of) })
+			}
+		},
+	}
+	if !a.bench.Simulated() {
+		e.Crew, e.Breadth = crew.OnMasters(a.opt.Workers), true
+	}
+	return e.Run(ctx, all...)
 }
 
-// attempt tries one schedule, unless earlier ones have decided the series.
-func (a *audit) attempt(ctx context.Context, s *series, i int) {
-	a.mu.Lock()
-	if s.began.IsZero() {
-		s.began = time.Now()
-	}
-	skip := i > s.stop || ctx.Err() != nil || a.err != nil
-	a.status.Now = s.of.title(s.at)
-	a.mu.Unlock()
-	var t *trial
-	var err error
-	if !skip {
-		t, err = a.bounded(ctx, s, i)
-	}
+// done takes the result of a schedule.
+func (a *audit) done(s *series, i int, t *trial, after time.Duration) (last int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case err != nil:
-		a.failed(fmt.Errorf("situation %s, schedule %d of seed %d: %w", s.of.title(s.at), i+1, a.opt.Seed, err))
-		t = &trial{scenario: s.scenario(i), failed: fmt.Sprintf("schedule %d of %s ended with an error: %v", i+1, cmp.Or(s.at.Name, "the situation"), err)}
-	case t != nil:
-		a.errors = -1
+	if t.versions != nil {
 		a.versions = t.versions
 	}
-	if t != nil {
-		t.after = time.Since(s.began)
-		s.trials[i] = t
-		s.decideWhereToStop()
-		if t.breaks(s.of) {
-			if a.broken == nil {
-				a.broken = map[string]bool{}
-			}
-			a.broken[s.of.ID] = true
-		}
+	t.after = after
+	s.trials[i] = t
+	s.decideWhereToStop()
+	if t.breaks(s.of) {
+		a.broken[s.of.ID] = true
 	}
-	a.status.Done++
-	a.status.Broken = len(a.broken)
-	if a.opt.Live != nil {
-		a.opt.Live(a.status)
+	return s.stop
+}
+
+// failed returns the result of a schedule that ended with an error of the harness. It keeps the stack of a panic.
+func (a *audit) failed(s *series, i int, err error) *trial {
+	if p := (*search.PanicError)(nil); errors.As(err, &p) {
+		path := filepath.Join(a.bench.Folder.Dir, fmt.Sprintf("panic-%s-%d.txt", s.of.ID, i+1))
+		err = errors.Join(fmt.Errorf("%w (where: %s)", err, path), wholefile.Write(path, 0o600, wholefile.Content(p.Stack)))
 	}
-	if s.left--; s.left == 0 && a.untried(s.of) == 0 {
+	return &trial{scenario: s.scenario(i), failed: fmt.Sprintf("schedule %d of %s ended with an error: %v", i+1, cmp.Or(s.at.Name, "the situation"), err)}
+}
+
+// over notes that a series is complete; with the last one, the situation is decided.
+func (a *audit) over(s *series) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.over = true
+	if !slices.ContainsFunc(a.series, func(x *series) bool { return x.of == s.of && !x.over }) {
 		a.decided <- slices.IndexFunc(a.situations, func(x Situation) bool { return x.ID == s.of.ID })
 	}
 }
 
-// maxErrors is how many schedules may end with an error of the harness while none ends well: then the audit ends,
-// since all others would end like them.
-const maxErrors = 8
-
-// failed counts a schedule that ended with an error of the harness. Mistakes of the user end the audit at once.
-func (a *audit) failed(err error) {
-	var problem *scenario.Problem
-	if a.errors >= 0 {
-		a.errors++
+// progress describes the progress.
+func (a *audit) progress(now string, done, of int) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	text := fmt.Sprintf("%d of %d schedules", done, of)
+	if n := len(a.broken); n > 0 {
+		text += fmt.Sprintf(", BROKEN in %d situations", n)
 	}
-	if a.err == nil && (errors.As(err, &problem) || a.errors == maxErrors) {
-		a.err = err
-	}
-}
-
-// untried returns the number of schedules of a situation that are neither done nor skipped.
-func (a *audit) untried(of *Situation) int {
-	n := 0
-	for _, s := range a.series {
-		if s.of == of {
-			n += s.left
-		}
-	}
-	return n
-}
-
-// bounded runs one schedule in bounded real time, and turns a panic into an error.
-func (a *audit) bounded(ctx context.Context, s *series, i int) (t *trial, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			path := filepath.Join(a.evidence.Dir, fmt.Sprintf("panic-%s-%d.txt", s.of.ID, i+1))
-			t, err = nil, fmt.Errorf("panic: %v (where: %s)", value, path)
-			if kept := wholefile.Write(path, 0o600, wholefile.Content(debug.Stack())); kept != nil {
-				err = errors.Join(err, kept)
-			}
-		}
-	}()
-	bound := cmp.Or(a.opt.bound, s.bound())
-	within, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	t, err = a.run(within, s, i)
-	stopped := err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	if t == nil && stopped && within.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("it was not over after %v of real time", bound)
-	}
-	if ctx.Err() != nil && err != nil {
-		return nil, nil // a consequence of the interruption
-	}
-	return t, err
+	return text + "; now " + now
 }

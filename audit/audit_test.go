@@ -15,6 +15,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,7 +62,7 @@ func TestBatteryErrors(t *testing.T) {
 
 // TestProblems: what the user can mend is a problem of a field.
 func TestProblems(t *testing.T) {
-	good := Options{Lock: "textbook", Driver: scenario.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}}
+	good := Options{Lock: "textbook", Driver: scenario.Sim, Budget: search.Quick, Store: campaign.Store{Dir: t.TempDir()}}
 	for field, change := range map[string]func(*Options){
 		"lock":   func(o *Options) { o.Lock = "no-such-lock" },
 		"budget": func(o *Options) { o.Budget = "huge" },
@@ -86,9 +87,9 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := Run(ctx, Options{
-		Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: Quick, Seed: 1, Workers: 1, Only: []string{"far-apart", "long-ttl"}, Store: campaign.Store{Dir: t.TempDir()},
-		Live: func(s Status) {
-			if s.Done == 2 {
+		Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Workers: 1, Only: []string{"far-apart", "long-ttl"}, Store: campaign.Store{Dir: t.TempDir()},
+		Live: func(done, _ int, _ func() string) {
+			if done == 2 {
 				cancel()
 			}
 		},
@@ -117,7 +118,7 @@ func TestInterrupted(t *testing.T) {
 // inherent a scenario.
 func TestEvidenceIsKept(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
-	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 1, Only: []string{"overrun", "restart-forgets"}, Store: store})
+	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Only: []string{"overrun", "restart-forgets"}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,29 +1,24 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"lockpick/checker"
-	"lockpick/internal/otherfile"
+	"lockpick/search"
 )
 
 // ReadResult reads the result of an audit, or a baseline, from a file.
 func ReadResult(path string) (*Result, error) {
-	b, err := otherfile.Read(path, otherfile.MaxResult)
+	r, err := search.ReadResult[Result](path, "audit")
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-	var r Result
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("audit: %s is no result of lockpick audit: %w", path, err)
+		return nil, err
 	}
 	if r.Lock == "" || len(r.Rows) == 0 {
 		return nil, fmt.Errorf("audit: %s is no result of lockpick audit: it names no lock, or no situation", path)
 	}
-	return &r, nil
+	return r, nil
 }
 
 // Baseline returns the result without the fields that differ between two audits of the same code:
@@ -45,7 +40,7 @@ func (r *Result) Baseline() *Result {
 }
 
 // WriteBaseline writes the result as a baseline to a file.
-func (r *Result) WriteBaseline(path string) error { return r.Baseline().write(path) }
+func (r *Result) WriteBaseline(path string) error { return search.WriteResult(path, r.Baseline()) }
 
 // Comparable returns an error if a baseline is of another lock, driver or client command.
 func (r *Result) Comparable(before *Result) error {

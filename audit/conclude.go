@@ -114,8 +114,8 @@ func whyInvalid(all []*series, level string) string {
 				continue
 			}
 			for _, j := range t.results {
-				if checker.Named(j.property).Level == level && j.verdict == checker.Invalid {
-					return j.why
+				if checker.Named(j.Property).Level == level && j.Verdict == checker.Invalid {
+					return j.Why
 				}
 			}
 		}
@@ -134,7 +134,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	var proof search.Proof
 	var of *series
 	var evidence *trial
-	var undecided *judgement
+	var undecided *search.Judgement
 	for _, x := range all {
 		for i, t := range x.trials {
 			if t == nil || t.failed != "" {
@@ -145,15 +145,15 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 				continue
 			}
 			f.Schedules++
-			proof.Add(j.evidence)
+			proof.Add(j.Evidence)
 			switch {
-			case j.verdict == checker.Violated:
+			case j.Verdict == checker.Violated:
 				f.Violated++
 				if evidence == nil {
 					of, evidence = x, t
 					f.Number = i + 1
 				}
-			case len(j.evidence) == 0 && undecided == nil || undecided != nil && undecided.verdict == checker.Invalid && j.verdict == checker.Unknown:
+			case len(j.Evidence) == 0 && undecided == nil || undecided != nil && undecided.Verdict == checker.Invalid && j.Verdict == checker.Unknown:
 				undecided = j
 			}
 		}
@@ -164,26 +164,26 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	switch {
 	case evidence != nil:
 		j := evidence.result(property)
-		f.Outcome, f.Why, f.Reason, f.Faults = Broken, j.why, nil, j.faults
+		f.Outcome, f.Why, f.Reason, f.Faults = Broken, j.Why, nil, j.Faults
 		if inherent {
 			f.Outcome = Inherent
 		}
 		f.Case, f.Seed, f.After = of.at.Name, evidence.scenario.Seed, evidence.after
-		if j.first != nil {
-			f.Why, f.Reason, f.At = j.first.Summary, j.first.Reason, j.first.At
+		if j.First != nil {
+			f.Why, f.Reason, f.At = j.First.Summary, j.First.Reason, j.First.At
 		}
 		return f, evidence
 	case f.Schedules == 0:
 		return nil, nil
-	case undecided != nil && undecided.verdict == checker.Unknown && proof.Schedules == 0:
-		f.Outcome, f.Why, f.Help = Inconclusive, undecided.why, cmp.Or(undecided.help, "try --budget full")
+	case undecided != nil && undecided.Verdict == checker.Unknown && proof.Schedules == 0:
+		f.Outcome, f.Why, f.Help = Inconclusive, undecided.Why, cmp.Or(undecided.Help, "try --budget full")
 	case proof.Missing() != nil && inherent:
 		return nil, nil
 	case proof.Missing() != nil && (named || slices.Contains(s.Judges, checker.Named(property).Level) && checker.Named(property).Leads):
 		f.Outcome = Inconclusive
 		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
-			f.Why = provesNothing(f.Schedules, undecided.why)
+			f.Why = provesNothing(f.Schedules, undecided.Why)
 		}
 		if !complete {
 			f.Why, f.Help = "interrupted: "+f.Why, "run the audit to its end"
@@ -217,22 +217,19 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 		only = " --property " + f.Property
 	}
 	if f.Outcome == Broken && (a.runs[f.Property] < mostRuns || t.run != "") || a.opt.Driver != scenario.Sim {
-		if a.runs == nil {
-			a.runs = map[string]int{}
-		}
 		a.runs[f.Property]++
 		if err := a.keep(ctx, t); err != nil {
 			return err
 		}
 		f.Run = t.run
-		dir := filepath.Join(a.evidence.Dir, f.Run)
+		dir := filepath.Join(a.bench.Folder.Dir, f.Run)
 		f.Command = fmt.Sprintf("%s replay %s --driver %s%s", judge.Program, dir, a.opt.Driver, only)
 		if a.opt.Driver == scenario.Sim { // repeats the same history
 			f.Command = judge.Program + " run " + filepath.Join(dir, judge.ScenarioFile) + only
 		}
 		return nil
 	}
-	path := filepath.Join(a.evidence.Dir, s.ID+"-"+f.Property+".yaml")
+	path := filepath.Join(a.bench.Folder.Dir, s.ID+"-"+f.Property+".yaml")
 	inherent := t.scenario
 	inherent.Properties = []string{f.Property}
 	yaml, err := inherent.YAML()

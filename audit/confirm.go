@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"sync"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
@@ -48,25 +47,17 @@ func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 			}
 		}
 	}
-	var mu sync.Mutex
-	var errs []error // of the first cell that failed: the others are left
-	crew.Each(crew.OnMasters(opt.Workers), cells, func(c *Cell) {
-		mu.Lock()
-		failed := len(errs) > 0
-		mu.Unlock()
-		if failed {
-			return
-		}
-		if err := r.confirmCell(ctx, c, opt); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		}
-	})
-	if err := errors.Join(errs...); err != nil {
+	e := search.Engine[Cell]{Crew: crew.OnMasters(opt.Workers)}
+	if err := e.Run(ctx, &search.Series[Cell]{
+		Count: len(cells),
+		At:    func(i int) string { return "replay of " + cells[i].Level },
+		Try: func(ctx context.Context, _ *campaign.Pool, i int) (*Cell, error) {
+			return nil, r.confirmCell(ctx, cells[i], opt)
+		},
+	}); err != nil {
 		return err
 	}
-	return r.write(filepath.Join(r.Folder, ResultFile))
+	return r.write()
 }
 
 // confirmCell replays the findings of a cell until every replay of one of them succeeds.
@@ -98,7 +89,7 @@ func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p 
 		return nil, &judge.HarnessError{Err: err}
 	}
 	s.Client = r.Client // the command of this audit
-	dir, remove, err := campaign.Scratch()
+	dir, remove, err := opt.Run.Drivers.Scratch()
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}

@@ -2,14 +2,13 @@ package audit
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
-	"lockpick/internal/wholefile"
+	"lockpick/search"
 )
 
 // ResultFile is the file with an audit's result, in its folder of the store.
@@ -174,13 +173,4 @@ func (c *Cell) put(f Finding) {
 	c.Outcome = c.Findings[0].Outcome
 }
 
-func (r *Result) write(path string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = wholefile.Write(path, 0o644, wholefile.Content(append(b, '\n')))
-	}
-	if err != nil {
-		return &judge.HarnessError{Err: fmt.Errorf("audit: %w", err)}
-	}
-	return nil
-}
+func (r *Result) write() error { return search.WriteResult(filepath.Join(r.Folder, ResultFile), r) }

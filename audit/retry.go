@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"path/filepath"
 )
 
 // Retry tries some situations once more, with other random choices, and takes what that decides for the cells that
@@ -21,7 +20,7 @@ func (r *Result) Retry(ctx context.Context, opt Options, ids []string) error {
 		}
 	}
 	r.Schedules, r.Leases, r.Errors, r.Took = r.Schedules+again.Schedules, r.Leases+again.Leases, r.Errors+again.Errors, r.Took+again.Took
-	return r.write(filepath.Join(r.Folder, ResultFile))
+	return r.write()
 }
 
 // take replaces the inconclusive cells of a row by those of another try that are not.

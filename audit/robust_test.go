@@ -13,6 +13,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/search"
 )
 
 // simulated runs a schedule that was meant for real masters on simulated ones.
@@ -27,7 +28,7 @@ func TestOneBadScheduleEndsNoAudit(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
 	var crowds atomic.Int32
 	r, err := Run(t.Context(), Options{
-		Lock: "redlock", Driver: scenario.Process, Budget: Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Workers: 2, Store: campaign.Store{Dir: t.TempDir()},
+		Lock: "redlock", Driver: scenario.Process, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Workers: 2, Store: campaign.Store{Dir: t.TempDir()},
 		bound: 1, // every schedule below goes on after it, and so it ends only the one that asks
 		Run: func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 			if s.Clients != 30 {
@@ -64,7 +65,7 @@ func TestOneBadScheduleEndsNoAudit(t *testing.T) {
 // TestErrorsOfAllSchedulesEndTheAudit: then there is nothing to say about the lock.
 func TestErrorsOfAllSchedulesEndTheAudit(t *testing.T) {
 	_, err := Run(t.Context(), Options{
-		Lock: "redlock", Driver: scenario.Process, Budget: Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()},
+		Lock: "redlock", Driver: scenario.Process, Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()},
 		Run: func(context.Context, scenario.Scenario) (*history.History, error) {
 			return nil, errors.New("no master starts")
 		},
@@ -81,7 +82,7 @@ func TestResume(t *testing.T) {
 	defer cancel()
 	ran := map[string]int{} // by situation
 	opt := Options{
-		Lock: "redlock", Driver: scenario.Process, Budget: Quick, Seed: 1, Only: []string{"quiet", "crowd", "many-keys"}, Workers: 1, Store: campaign.Store{Dir: t.TempDir()},
+		Lock: "redlock", Driver: scenario.Process, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd", "many-keys"}, Workers: 1, Store: campaign.Store{Dir: t.TempDir()},
 		Run: func(_ context.Context, s scenario.Scenario) (*history.History, error) {
 			switch {
 			case s.Clients == 30:
@@ -163,7 +164,7 @@ func TestJudgedByABaseline(t *testing.T) {
 // TestRetry: what was inconclusive is decided by other schedules, and nothing else changes.
 func TestRetry(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
-	opt := Options{Lock: "redlock-weak-token", Driver: scenario.Sim, Budget: Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{Lock: "redlock-weak-token", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Store: campaign.Store{Dir: t.TempDir()}}
 	r, err := Run(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)

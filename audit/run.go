@@ -3,10 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
@@ -26,7 +22,8 @@ type Options struct {
 	Lock    string   // one of Lockpick's own; with Client a label
 	Client  []string // the command that runs as each client; empty: the lock runs in this process
 	Driver  string   // sim, process, docker, auto
-	Budget  string   // Quick or Full
+	Drivers campaign.Drivers
+	Budget  string // Quick or Full
 	Seed    uint64
 	Only    []string // ids of situations; empty: all
 	Most    int      // maximum number of schedules of each case, if the budget allows more; 0: no limit
@@ -40,24 +37,9 @@ type Options struct {
 	folder  string        // the folder of an audit to which this one adds; empty: a new one
 
 	Progress func(format string, args ...any)                            // may be nil
-	Live     func(Status)                                                // called after each schedule; may be nil
+	Live     search.Live                                                 // of schedules; may be nil
+	Done     func(*Result, Row, search.Kept)                             // called after each situation, with the card so far; may be nil
 	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
-}
-
-// The budgets, by name.
-const (
-	Quick = "quick"
-	Full  = "full"
-)
-
-// Budgets lists the budgets.
-var Budgets = []string{Quick, Full}
-
-// Status is the progress of an audit.
-type Status struct {
-	Schedules, Done int // schedules that are no longer necessary count as done
-	Broken          int // number of situations with a broken property so far
-	Now             string
 }
 
 // Run audits a lock. On simulated masters the same seed and budget give the same card for any
@@ -72,12 +54,9 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if opt.Run == nil {
-		driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, cluster.Software{Image: opt.Image})
-		if err != nil {
-			return nil, &judge.HarnessError{Err: err}
+		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+			return nil, err
 		}
-		opt.Driver = driver.Name
-		opt.Progress("%s", why)
 	}
 	subject, err := opt.subject(ctx)
 	if err != nil {
@@ -91,39 +70,44 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 			situations[i] = situations[i].queued()
 		}
 	}
-	a := &audit{opt: opt, subject: subject, started: time.Now(), situations: situations, rows: make([]*Row, len(situations)), decided: make(chan int, len(situations))}
+	a := &audit{
+		opt: opt, subject: subject, started: time.Now(), situations: situations, rows: make([]*Row, len(situations)), decided: make(chan int, len(situations)),
+		skipped: map[string]string{}, runs: map[string]int{}, broken: map[string]bool{},
+		bench: &search.Bench{Driver: opt.Driver, Folder: campaign.Store{Dir: opt.folder}, Run: opt.Run, Report: opt.Report, Options: campaign.Options{Drivers: opt.Drivers, Trust: campaign.TrustAll}},
+	}
 	if opt.Resume {
 		a.takeUp(opt.stored(true))
 	}
-	if a.opt.folder == "" {
-		dir, err := opt.Store.CreateFolder("audit-"+subject.Lock, a.started)
-		if err != nil {
-			return nil, &judge.HarnessError{Err: err}
+	if a.bench.Folder.Dir == "" {
+		if a.bench, err = search.NewBench(*a.bench, opt.Store, "audit-"+subject.Lock, a.started); err != nil {
+			return nil, err
 		}
-		a.opt.folder = filepath.Join(opt.Store.Dir, dir)
 	}
-	a.evidence = campaign.Store{Dir: a.opt.folder}
 	for i := range situations {
 		if a.rows[i] == nil {
 			a.plan(&situations[i])
 		}
 	}
-	tried := make(chan struct{})
+	tried := make(chan error, 1)
 	go func() {
-		defer close(tried)
-		a.try(ctx)
+		err := a.try(ctx)
 		close(a.decided)
+		tried <- err
 	}()
 	err = a.concludeAll(ctx)
-	<-tried
-	if err = cmp.Or(a.err, err); err != nil {
+	if err = cmp.Or(<-tried, err); err != nil {
 		return nil, err
+	}
+	for i := range a.situations { // those that the end of ctx left undecided
+		if err := a.concludeRow(ctx, i); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.tidy(); err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}
 	result := a.card(ctx.Err() != nil)
-	return result, result.write(filepath.Join(a.evidence.Dir, ResultFile))
+	return result, result.write()
 }
 
 // takeUp makes the audit go on with one that was ended early: what is complete in it is not tried again.
@@ -132,7 +116,7 @@ func (a *audit) takeUp(before *Result) {
 		a.opt.Progress("the store has no audit of these options that was ended early: this is a new one")
 		return
 	}
-	a.opt.folder = before.Folder
+	a.bench.Folder.Dir = before.Folder
 	n := 0
 	for i := range before.Rows {
 		if row := &before.Rows[i]; row.Complete {
@@ -143,56 +127,49 @@ func (a *audit) takeUp(before *Result) {
 	a.opt.Progress("going on with %s: %d of %d situations are done", before.Folder, n, len(a.rows))
 }
 
-// concludeAll makes the rows of all situations, each as soon as it is decided, and writes the card after each. On
-// simulated masters it keeps their order, so that the same runs become evidence for any number of workers.
-func (a *audit) concludeAll(ctx context.Context) error {
-	conclude := func(i int) error {
-		if a.rows[i] != nil {
-			return nil
-		}
-		row, err := a.conclude(ctx, &a.situations[i])
+// concludeRow makes the row of a situation, unless it is there, and writes the card.
+func (a *audit) concludeRow(ctx context.Context, i int) error {
+	if a.rows[i] != nil {
+		return nil
+	}
+	row, err := a.conclude(ctx, &a.situations[i])
+	if err != nil {
+		return err
+	}
+	a.rows[i] = &row
+	if a.opt.Done != nil {
+		kept, err := search.KeptIn(a.bench.Folder.Dir, time.Since(a.started))
 		if err != nil {
 			return err
 		}
-		a.rows[i] = &row
-		return a.card(true).write(filepath.Join(a.evidence.Dir, ResultFile))
+		a.opt.Done(a.card(true), row, kept)
 	}
-	var errs []error // of the first conclusion that failed; the others are not made, but the schedules go on to their end
+	return a.card(true).write()
+}
+
+// concludeAll makes the rows of all situations, each as soon as it is decided. On simulated masters it keeps their order,
+// so that the same runs become evidence for any number of workers. After an error the schedules go on to their end.
+func (a *audit) concludeAll(ctx context.Context) (err error) {
 	is := make([]bool, len(a.situations))
 	next := 0
 	for i := range a.decided {
 		is[i] = true
-		if len(errs) > 0 {
+		if !a.bench.Simulated() {
+			err = cmp.Or(err, a.concludeRow(ctx, i))
 			continue
 		}
-		if a.opt.Driver != scenario.Sim {
-			errs = appendError(errs, conclude(i))
-			continue
-		}
-		for ; next < len(is) && (is[next] || a.rows[next] != nil) && len(errs) == 0; next++ {
-			errs = appendError(errs, conclude(next))
+		for ; next < len(is) && (is[next] || a.rows[next] != nil) && err == nil; next++ {
+			err = a.concludeRow(ctx, next)
 		}
 	}
-	for i := range a.situations {
-		if len(errs) == 0 && a.err == nil {
-			errs = appendError(errs, conclude(i))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func appendError(errs []error, err error) []error {
-	if err == nil {
-		return errs
-	}
-	return append(errs, err)
+	return err
 }
 
 // card makes the result of the rows so far.
 func (a *audit) card(interrupted bool) *Result {
 	r := &Result{
-		Folder: a.evidence.Dir, Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Driver: a.opt.Driver, Budget: a.opt.Budget, Seed: a.opt.Seed,
-		Started: a.started.UTC(), Versions: map[string]string{"lockpick": campaign.Version(), "go": runtime.Version()},
+		Folder: a.bench.Folder.Dir, Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Driver: a.opt.Driver, Budget: a.opt.Budget, Seed: a.opt.Seed,
+		Started: a.started.UTC(), Versions: search.Versions(),
 		Interrupted: interrupted, Took: time.Since(a.started),
 	}
 	for i, row := range a.rows {
@@ -215,8 +192,8 @@ func (opt *Options) check() error {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	if !slices.Contains(Budgets, opt.Budget) {
-		return scenario.UnknownValue("budget", opt.Budget, Budgets)
+	if !slices.Contains(search.Budgets, opt.Budget) {
+		return scenario.UnknownValue("budget", opt.Budget, search.Budgets)
 	}
 	if !slices.Contains(scenario.Drivers, opt.Driver) {
 		return scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
@@ -259,7 +236,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	}
 	s := scenario.Defaults()
 	s.Lock, s.Client, s.Driver, s.Image = opt.Lock, opt.Client, opt.Driver, opt.Image
-	lock, hello, err := campaign.Meet(ctx, s, campaign.Options{Progress: opt.Progress, Trust: campaign.TrustAll})
+	lock, hello, err := campaign.Meet(ctx, s, campaign.Options{Drivers: opt.Drivers, Progress: opt.Progress, Trust: campaign.TrustAll})
 	if err != nil {
 		return Subject{}, err
 	}
@@ -274,7 +251,7 @@ type audit struct {
 	opt        Options
 	subject    Subject
 	started    time.Time
-	evidence   campaign.Store
+	bench      *search.Bench
 	situations []Situation
 	rows       []*Row // by situation; nil: not concluded
 	series     []*series
@@ -283,11 +260,8 @@ type audit struct {
 	decided    chan int          // situations of which all schedules are done
 
 	mu       sync.Mutex
-	status   Status
 	broken   map[string]bool   // situations with a broken property
 	versions map[string]string // of a run (judge.ServerOf)
-	errors   int               // schedules that ended with an error of the harness; -1: one ended well
-	err      error
 }
 
 // plan adds a series for each case of a situation that can run. Without any, it skips the
@@ -307,7 +281,7 @@ func (a *audit) plan(s *Situation) {
 			lacks = fmt.Sprintf("it cannot be brought about on the driver %s", a.opt.Driver)
 		case a.opt.Driver != scenario.Sim && c.Scenario.Network != (scenario.Network{}):
 			lacks = "a real network does not lose, double or delay messages to order"
-		case a.opt.Driver != scenario.Sim && c.Real.Full && a.opt.Budget != Full:
+		case a.opt.Driver != scenario.Sim && c.Real.Full && a.opt.Budget != search.Full:
 			lacks = "it takes long on real masters: use --budget full"
 		default:
 			lacks = a.subject.lacks(c.Needs)
@@ -323,9 +297,6 @@ func (a *audit) plan(s *Situation) {
 		}
 	}
 	if !planned {
-		if a.skipped == nil {
-			a.skipped = map[string]string{}
-		}
 		a.skipped[s.ID] = why
 	}
 }
@@ -343,7 +314,7 @@ const (
 func (a *audit) schedules(c *Case) int {
 	n := quickSchedules
 	switch {
-	case a.opt.Driver != scenario.Sim && a.opt.Budget == Full:
+	case a.opt.Driver != scenario.Sim && a.opt.Budget == search.Full:
 		n = fullRuns
 	case a.opt.Driver != scenario.Sim:
 		n = quickRuns
@@ -354,7 +325,7 @@ func (a *audit) schedules(c *Case) int {
 		if c.Quick > 0 {
 			n = c.Quick
 		}
-		if a.opt.Budget == Full {
+		if a.opt.Budget == search.Full {
 			n *= fullFactor
 		}
 	}
@@ -385,8 +356,7 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 		return err.Error()
 	}
 	n := a.schedules(c)
-	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), left: n, stop: n - 1, real: a.opt.Driver != scenario.Sim})
-	a.status.Schedules += n
+	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != scenario.Sim})
 	return ""
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
+	"lockpick/search"
 )
 
 // Entrant is a lock for the scoreboard.
@@ -62,7 +61,7 @@ type ScoreboardOptions struct {
 func Compare(ctx context.Context, opt ScoreboardOptions) (*Scoreboard, error) {
 	b := &Scoreboard{
 		Started: time.Now().UTC(), Driver: opt.Audit.Driver, Budget: opt.Audit.Budget, Seed: opt.Audit.Seed, Times: opt.Confirm.Times,
-		Versions: map[string]string{"lockpick": campaign.Version(), "go": runtime.Version()},
+		Versions: search.Versions(),
 	}
 	for i, e := range opt.Entrants {
 		if ctx.Err() != nil {

@@ -9,12 +9,13 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
+	"lockpick/search"
 )
 
 // brokenLock is the audit of a lock that is wrong on purpose, on simulated masters.
 func brokenLock(t *testing.T, store campaign.Store) *Result {
 	t.Helper()
-	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 1, Only: []string{"overrun"}, Store: store})
+	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Only: []string{"overrun"}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestScoreboard(t *testing.T) {
 	var begun, cards []string
 	how := ScoreboardOptions{
 		Entrants: []Entrant{{Name: "redlock"}, {Name: "absent", Missing: "needs a library"}, {Name: "redlock-plain-del"}},
-		Audit:    Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 1, Only: []string{"overrun"}, Store: store},
+		Audit:    Options{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Only: []string{"overrun"}, Store: store},
 		Confirm:  ConfirmOptions{Times: 1, Attempts: 1}, Reuse: true,
 		Begin: func(e Entrant, _ int) { begun = append(begun, e.Name) },
 		Card:  func(r *Result) error { cards = append(cards, r.Folder); return nil },

@@ -1,10 +1,10 @@
 package audit
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
-	"reflect"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +15,8 @@ import (
 	"lockpick/search"
 )
 
-// ShardKind is the kind of a batch whose shards audit a lock.
-const ShardKind = "audit"
+// ShardKind is the kind of a job whose shards audit a lock.
+const ShardKind = "situations"
 
 // Sharded is a shard's result of one situation.
 type Sharded struct {
@@ -26,14 +26,11 @@ type Sharded struct {
 	Versions map[string]string `json:"versions"`
 }
 
-// Agrees reports whether another try of the situation had the same outcome.
-func (s Sharded) Agrees(with Sharded) bool {
-	lean := func(x Sharded) Row { return (&Result{Rows: []Row{x.Row}}).Baseline().Rows[0] }
-	return reflect.DeepEqual(lean(s), lean(with))
-}
+// Compared returns the result without what differs between two audits of the same code.
+func (s Sharded) Compared() any { return (&Result{Rows: []Row{s.Row}}).Baseline().Rows[0] }
 
-// NewShard returns an empty batch to which a shard adds its results.
-func NewShard(opt Options, s search.Shard) (*search.Batch[Sharded], error) {
+// NewPart returns an empty part.
+func NewPart(opt Options, s search.Shard) (*search.Part[Sharded], error) {
 	if err := search.CheckShardDriver(opt.Driver); err != nil {
 		return nil, err
 	}
@@ -49,33 +46,33 @@ func NewShard(opt Options, s search.Shard) (*search.Batch[Sharded], error) {
 		"lock": opt.Lock, "client": strings.Join(opt.Client, " "), "driver": opt.Driver, "budget": opt.Budget,
 		"seed": strconv.FormatUint(opt.Seed, 10), "limit of schedules": strconv.Itoa(opt.Most),
 	}
-	return search.NewBatch[Sharded](ShardKind, of, ids, s), nil
+	return search.NewPart[Sharded](ShardKind, of, ids, s), nil
 }
 
-// AddShard adds a shard's results to a batch. It adds nothing of an interrupted audit, because the
-// rows do not say which schedules they lack.
-func AddShard(b *search.Batch[Sharded], r *Result) error {
-	kept, err := search.KeptIn(r.Folder, r.Took)
-	if err != nil {
-		return err
-	}
-	if r.Interrupted {
+// RunShard audits the situations that a shard has left, and adds the result of each to its part. A situation with
+// schedules that were not tried remains to be done.
+func RunShard(ctx context.Context, opt Options, s search.Shard, p *search.Part[Sharded]) error {
+	if opt.Only = p.Left(s); len(opt.Only) == 0 {
 		return nil
 	}
-	for _, row := range r.Rows {
-		b.Done[row.ID] = Sharded{row, kept, r.Library, r.Versions}
+	var failed error
+	opt.Done = func(r *Result, row Row, kept search.Kept) {
+		if row.Complete {
+			failed = cmp.Or(failed, p.Add(row.ID, Sharded{row, kept, r.Library, r.Versions}))
+		}
 	}
-	return nil
+	_, err := Run(ctx, opt)
+	return cmp.Or(err, failed)
 }
 
-// Merged joins the results in a batch into one. It copies the evidence from the shards' folders
+// Merged joins the results in parts into one. It copies the evidence from the shards' folders
 // into a new folder of the store; away is the number of findings whose evidence is on other
 // machines. Situations whose shard is missing are inconclusive.
-func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int, err error) {
+func Merged(b *search.Part[Sharded], store campaign.Store) (r *Result, away int, err error) {
 	now := time.Now()
 	r = &Result{
 		Lock: b.Of["lock"], Driver: b.Of["driver"], Budget: b.Of["budget"], Started: now.UTC(), Interrupted: len(b.Missing()) > 0,
-		Versions: map[string]string{"lockpick": b.Lockpick, "go": runtime.Version()},
+		Versions: b.Versions(),
 	}
 	if b.Of["client"] != "" {
 		r.Client = strings.Fields(b.Of["client"])
@@ -123,7 +120,7 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 		r.Schedules, r.Leases = r.Schedules+done.Schedules, r.Leases+done.Leases
 	}
 	r.Took = search.Together(kept)
-	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
+	return r, away, r.write()
 }
 
 // copyEvidence copies the run of a finding, and changes its command to name the copy. If the run is

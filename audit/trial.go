@@ -3,18 +3,14 @@ package audit
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/checker/narrative"
 	"lockpick/history"
-	"lockpick/internal/wholefile"
 	"lockpick/search"
 )
 
@@ -26,15 +22,14 @@ type series struct {
 	judges []string // of the situation's Judges, those that the lock can show
 	real   bool     // on real masters
 	trials []*trial
-	left   int // schedules that are neither done nor skipped
-	stop   int // schedules with a higher number do not count
-	began  time.Time
+	over   bool // all schedules are done or no longer necessary
+	stop   int  // schedules with a higher number do not count
 }
 
 // trial is the result of one schedule.
 type trial struct {
 	scenario scenario.Scenario
-	results  []judgement
+	results  []search.Judgement
 	leases   int
 	notes    []string
 	hints    []judge.Hint
@@ -44,17 +39,6 @@ type trial struct {
 	kept     bool              // a finding refers to it
 	versions map[string]string // of the run
 	failed   string            // the error of the harness that ended it; empty: none
-}
-
-// judgement is the result of one schedule for one property.
-type judgement struct {
-	property string
-	verdict  checker.Verdict
-	why      string
-	help     string
-	evidence []checker.Evidence // its contribution to the evidence of its situation; none: it proves nothing
-	first    *narrative.Violation
-	faults   []string // kinds of faults in the reason
 }
 
 // bound returns the real time after which a schedule is ended. Simulated schedules take seconds; real ones take their
@@ -76,77 +60,26 @@ func (s *series) scenario(i int) scenario.Scenario {
 	return c
 }
 
-// runAndKeep runs a schedule with Options.Run, and stores the run as campaign.Run does.
-func (a *audit) runAndKeep(ctx context.Context, s scenario.Scenario) (run string, h *history.History, r *judge.Result, err error) {
-	if h, err = a.opt.Run(ctx, s); err != nil {
-		return "", nil, nil, err
-	}
-	dir, r, err := a.evidence.Add(h, "")
-	if err != nil {
-		return "", nil, nil, err
-	}
-	yaml, err := s.YAML()
-	if err == nil {
-		err = wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml))
-	}
-	return filepath.Base(dir), h, r, err
-}
-
 // run runs one schedule and returns its result, or nil if ctx ended.
 func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
-	c := s.scenario(i)
-	var h *history.History
-	var r *judge.Result
-	run := ""
-	var err error
-	switch {
-	case s.real && a.opt.Run != nil:
-		run, h, r, err = a.runAndKeep(ctx, c)
-	case s.real:
-		var dir string
-		dir, h, r, err = campaign.Run(ctx, c, campaign.Options{Store: a.evidence, Trust: campaign.TrustAll})
-		run = filepath.Base(dir)
-	default:
-		if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{Lint: i == 0}); err == nil {
-			r, err = judge.History(h)
-		}
-	}
-	if err != nil {
+	x, err := a.bench.Try(ctx, s.scenario(i), i == 0)
+	if x == nil || err != nil {
 		return nil, err
 	}
-	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: run, versions: r.Versions}
-	if ctx.Err() != nil && r.CutShort != "" && r.Verdict() != checker.Violated {
-		return nil, nil
-	}
-	if s.real && a.opt.Report != nil {
-		if err := a.opt.Report(filepath.Join(a.evidence.Dir, run), h, r); err != nil {
-			return nil, err
-		}
-	}
-	kinds := map[int]string{}
-	for _, f := range history.Faults(h.Ops) {
-		kinds[f.ID] = f.Name
-	}
+	r := x.Result
+	t := &trial{scenario: x.Scenario, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: x.Run, versions: r.Versions}
+	faults := history.Faults(x.History.Ops)
 	add := func(v *checker.Result) {
 		if checker.Named(v.Name).NotOfLock {
 			return
 		}
-		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
-		if e := v.Short; e != nil {
-			j.help = e.Help
-		}
-		if v.Verdict == checker.Violated && len(v.Violations) > 0 {
-			first := v.Violations[0]
+		j := search.JudgementOf(v, faults)
+		if j.First != nil && stalled(j.First) {
 			if i := slices.IndexFunc(v.Violations, func(x narrative.Violation) bool { return !stalled(&x) }); i >= 0 {
-				first = v.Violations[i]
+				j.Explain(&v.Violations[i], faults)
 			} else { // not the lock's fault
-				j.verdict, j.why, j.help = checker.Unknown, "violated only while the machine of the harness stood still: "+first.Summary, "run it on a machine with less load"
+				j.Verdict, j.Why, j.Help = checker.Unknown, "violated only while the machine of the harness stood still: "+j.First.Summary, "run it on a machine with less load"
 			}
-			j.first = &first
-			for _, id := range first.Faults {
-				j.faults = append(j.faults, kinds[id])
-			}
-			j.faults = slices.Compact(slices.Sorted(slices.Values(j.faults)))
 		}
 		t.results = append(t.results, j)
 	}
@@ -154,7 +87,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		add(&r.Verdicts[i])
 	}
 	for _, name := range s.of.extra() {
-		v := checker.Named(name).JudgeClaim(h)
+		v := checker.Named(name).JudgeClaim(x.History)
 		add(&v)
 	}
 	return t, nil
@@ -167,8 +100,8 @@ func stalled(v *narrative.Violation) bool {
 }
 
 // result returns the schedule's result for a property; nil: it was not judged.
-func (t *trial) result(property string) *judgement {
-	i := slices.IndexFunc(t.results, func(j judgement) bool { return j.property == property })
+func (t *trial) result(property string) *search.Judgement {
+	i := slices.IndexFunc(t.results, func(j search.Judgement) bool { return j.Property == property })
 	if i < 0 {
 		return nil
 	}
@@ -177,7 +110,7 @@ func (t *trial) result(property string) *judgement {
 
 // breaks reports whether the schedule violates a property that is not inherent in the situation.
 func (t *trial) breaks(s *Situation) bool {
-	return slices.ContainsFunc(t.results, func(j judgement) bool { return j.verdict == checker.Violated && !s.isInherent(j.property) })
+	return slices.ContainsFunc(t.results, func(j search.Judgement) bool { return j.Verdict == checker.Violated && !s.isInherent(j.Property) })
 }
 
 // decideWhereToStop checks whether the schedules tried so far decide everything that the situation
@@ -194,16 +127,16 @@ func (s *series) decideWhereToStop() {
 				continue
 			}
 			for _, j := range t.results {
-				if j.property != name && checker.Named(j.property).Level != name {
+				if j.Property != name && checker.Named(j.Property).Level != name {
 					continue
 				}
-				p := proofs[j.property]
+				p := proofs[j.Property]
 				if p == nil {
 					p = &search.Proof{}
-					proofs[j.property] = p
+					proofs[j.Property] = p
 				}
-				p.Add(j.evidence)
-				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || checker.Named(j.property).Leads) {
+				p.Add(j.Evidence)
+				if j.Verdict == checker.Violated || s.real && p.Missing() == nil && (j.Property == name || checker.Named(j.Property).Leads) {
 					at = i
 				}
 			}
@@ -220,32 +153,23 @@ func (s *series) decideWhereToStop() {
 }
 
 // keep stores the schedule as a run with its report, for inspection and replay.
-func (a *audit) keep(ctx context.Context, t *trial) error {
+func (a *audit) keep(ctx context.Context, t *trial) (err error) {
 	if t.run == "" {
-		dir, h, r, err := campaign.Run(context.WithoutCancel(ctx), t.scenario, campaign.Options{Store: a.evidence, Trust: campaign.TrustAll})
-		if err != nil {
-			return err
-		}
-		t.run = filepath.Base(dir)
-		if a.opt.Report != nil {
-			if err := a.opt.Report(dir, h, r); err != nil {
-				return err
-			}
-		}
+		t.run, err = a.bench.Keep(context.WithoutCancel(ctx), t.scenario)
 	}
 	t.kept = true
-	return nil
+	return err
 }
 
 // tidy removes the runs on real masters that no finding refers to.
 func (a *audit) tidy() error {
-	var errs []error
+	var unused []string
 	for _, s := range a.series {
 		for _, t := range s.trials {
 			if t != nil && t.run != "" && !t.kept {
-				errs = append(errs, os.RemoveAll(filepath.Join(a.evidence.Dir, t.run)))
+				unused = append(unused, t.run)
 			}
 		}
 	}
-	return errors.Join(append(errs, a.evidence.RemoveDanglingLatest())...)
+	return errors.Join(a.bench.Remove(unused), a.bench.Folder.RemoveDanglingLatest())
 }

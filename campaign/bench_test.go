@@ -66,7 +66,7 @@ func BenchmarkRun(b *testing.B) {
 		seed++
 		s := scenario.Defaults()
 		s.Driver, s.Seed = scenario.Sim, seed
-		_, h, _, err := Run(b.Context(), s, Options{Store: Store{b.TempDir()}})
+		_, h, _, err := Run(b.Context(), s, Options{Drivers: testDrivers, Store: Store{b.TempDir()}})
 		if err != nil {
 			b.Fatal(err)
 		}

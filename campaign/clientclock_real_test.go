@@ -31,7 +31,7 @@ func debianRedisPy(t *testing.T) {
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
 		t.Skipf("needs python3-redis: %v: %s", err, out)
 	}
-	c, err := ProgramClocks(t.Context())
+	c, err := testDrivers.ProgramClocks(t.Context())
 	if err != nil {
 		t.Skip(err)
 	}
@@ -87,7 +87,7 @@ func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
 func TestClientsWhoseClocksCannotBeBent(t *testing.T) {
 	const script = `read l; echo '{"type":"ok","masters":1}'; while read -r l; do case $l in *'"exit"'*) exit;; *) echo '{"type":"fail","error":"no"}';; esac; done`
 	s := bentClients(t, "x0.2", "env", "-i", "sh", "-c", script)
-	if _, err := ProgramClocks(t.Context()); err != nil {
+	if _, err := testDrivers.ProgramClocks(t.Context()); err != nil {
 		t.Skip(err)
 	}
 	s.TimeLimit = time.Second

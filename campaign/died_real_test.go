@@ -27,12 +27,12 @@ type mastersOf struct{}
 
 // capture has the masters of runs at hand, to do to them what the harness does not know of.
 func capture(t *testing.T) {
-	all := RealDrivers
-	t.Cleanup(func() { RealDrivers = all })
-	RealDrivers = slices.Clone(all)
-	for i := range RealDrivers {
-		start := RealDrivers[i].Start
-		RealDrivers[i].Start = func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+	all := testDrivers.Real
+	t.Cleanup(func() { testDrivers.Real = all })
+	testDrivers.Real = slices.Clone(all)
+	for i := range testDrivers.Real {
+		start := testDrivers.Real[i].Start
+		testDrivers.Real[i].Start = func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 			c, err := start(ctx, cfg)
 			if got, ok := ctx.Value(mastersOf{}).(chan cluster.Cluster); ok && err == nil {
 				got <- c
@@ -138,7 +138,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 			{"a majority after healing", FinalCheck, []string{"pause"}, 3, false},
 		} {
 			t.Run(driver+"/"+c.name, func(t *testing.T) {
-				if _, _, err := ChooseDriver(t.Context(), driver, cluster.Software{}); err != nil {
+				if _, _, err := testDrivers.Choose(t.Context(), driver, cluster.Software{}); err != nil {
 					t.Skip(err)
 				}
 				if driver != scenario.Docker { // whose containers are found by the names of their masters
@@ -176,7 +176,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 				_, h, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), shortScenario(driver, func(s *scenario.Scenario) {
 					s.Faults, s.Nemesis, s.TimeLimit, s.Interval, s.Persistence = c.faults, scenario.Random, 4*time.Second, time.Second, "always"
 					s.Hold, s.Keys, s.Clients = "0s..20ms", 40, 8
-				}), Options{Store: Store{t.TempDir()}, Live: live})
+				}), Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Live: live})
 				if err != nil {
 					t.Fatal(err)
 				}

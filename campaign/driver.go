@@ -32,16 +32,30 @@ type Driver struct {
 	Scratch func() (folder string, remove func() error, err error)
 }
 
-// Software names what runs as masters.
-type Software = cluster.Software
-
 // sweepWithin limits the time for sweeping with each driver other than the one that starts: its engine may
 // hang, and the campaign does not need it.
 const sweepWithin = 3 * time.Second
 
+// Drivers are what a program can run masters and clients with. The zero value has simulated masters and the program's own
+// clients alone.
+type Drivers struct {
+	Real     []Driver // of real masters, the preferred first
+	InMemory *Driver  // of masters in memory that locks connect to (bubble.Driver); nil: none
+	// Service starts the servers of a service. It is nil where programs cannot be stopped by signals.
+	Service func(context.Context, cluster.Config, *spec.Service) (cluster.Cluster, error)
+	// Existing connects to the servers at Config.At.
+	Existing func(context.Context, cluster.Config) (cluster.Cluster, error)
+	// Client starts a client that is a process. The client may have a method Hello, which returns its description of
+	// itself.
+	Client func(workload.Command, workload.Env) (workload.Lock, error)
+	// ProgramClocks makes clocks for a client process that cannot change its own clock. The error explains why this
+	// machine cannot.
+	ProgramClocks func(context.Context) (workload.ProgramClocks, error)
+}
+
 // Sweep removes what dead harnesses have left behind with any driver, and lists it.
-func Sweep(ctx context.Context) (removed []string, err error) {
-	for _, d := range RealDrivers {
+func (all *Drivers) Sweep(ctx context.Context) (removed []string, err error) {
+	for _, d := range all.Real {
 		gone, problem := d.Sweep(ctx)
 		removed, err = append(removed, gone...), errors.Join(err, problem)
 	}
@@ -50,8 +64,8 @@ func Sweep(ctx context.Context) (removed []string, err error) {
 
 // Scratch makes a folder for files that are useless after this process has ended. If the process ends without
 // calling remove, the next start of masters removes the folder.
-func Scratch() (folder string, remove func() error, err error) {
-	for _, d := range RealDrivers {
+func (all *Drivers) Scratch() (folder string, remove func() error, err error) {
+	for _, d := range all.Real {
 		if d.Scratch != nil {
 			return d.Scratch()
 		}
@@ -61,17 +75,17 @@ func Scratch() (folder string, remove func() error, err error) {
 }
 
 // Leftovers lists what Sweep would remove, and changes nothing.
-func Leftovers(ctx context.Context) (all []string, err error) {
-	for _, d := range RealDrivers {
+func (all *Drivers) Leftovers(ctx context.Context) (found []string, err error) {
+	for _, d := range all.Real {
 		left, problem := d.Leftovers(ctx)
-		all, err = append(all, left...), errors.Join(err, problem)
+		found, err = append(found, left...), errors.Join(err, problem)
 	}
-	return all, err
+	return found, err
 }
 
 // sweepOthers sweeps with all drivers except the one that starts, which sweeps by itself. It ignores errors.
-func sweepOthers(ctx context.Context, starting string) (removed []string) {
-	for _, d := range RealDrivers {
+func (all *Drivers) sweepOthers(ctx context.Context, starting string) (removed []string) {
+	for _, d := range all.Real {
 		if d.Name != starting {
 			bounded, cancel := context.WithTimeout(ctx, sweepWithin)
 			gone, _ := d.Sweep(bounded) // the next start removes what is left
@@ -82,35 +96,29 @@ func sweepOthers(ctx context.Context, starting string) (removed []string) {
 	return removed
 }
 
-// RealDrivers lists the drivers for real masters, the preferred first. Programs that need them import
-// internal/realdrivers; without it there are only simulated masters.
-var RealDrivers []Driver
-
-// InMemory is the driver of masters in memory that locks connect to, or nil. Programs that support it set it
-// to bubble.Driver (package campaign/bubble).
-var InMemory *Driver
-
 // simulated is the driver without real masters. It needs only this program.
-var simulated = Driver{Name: scenario.Sim, Available: func(_ context.Context, want cluster.Software) (bool, string) {
-	if want.Server != "" {
-		return false, "simulated masters run no server: leave " + want.Server + " out"
-	}
-	return true, "simulated masters in virtual time"
-}}
+func simulated() Driver {
+	return Driver{Name: scenario.Sim, Available: func(_ context.Context, want cluster.Software) (bool, string) {
+		if want.Server != "" {
+			return false, "simulated masters run no server: leave " + want.Server + " out"
+		}
+		return true, "simulated masters in virtual time"
+	}}
+}
 
-// ChooseDriver returns the driver with a name; auto selects the best available one. why names the driver and
+// Choose returns the driver with a name; auto selects the best available one. why names the driver and
 // the reason in one line. If ctx ends meanwhile, the error is its cause.
-func ChooseDriver(ctx context.Context, name string, want cluster.Software) (d Driver, why string, err error) {
+func (all *Drivers) Choose(ctx context.Context, name string, want cluster.Software) (d Driver, why string, err error) {
 	if name == scenario.Virtual {
-		if InMemory == nil {
+		if all.InMemory == nil {
 			return Driver{}, "", fmt.Errorf("the driver %s is not part of this program: choose another", name)
 		}
-		d = *InMemory
+		d = *all.InMemory
 		_, why := d.Available(ctx, want)
 		return d, fmt.Sprintf("driver %s: %s", d.Name, why), nil
 	}
 	reasons := ""
-	for _, d := range append(slices.Clone(RealDrivers), simulated) {
+	for _, d := range append(slices.Clone(all.Real), simulated()) {
 		if name != scenario.Auto && name != d.Name {
 			continue
 		}
@@ -128,35 +136,20 @@ func ChooseDriver(ctx context.Context, name string, want cluster.Software) (d Dr
 	return Driver{}, "", fmt.Errorf("the driver %s is not available%s", name, reasons)
 }
 
-// StartService starts the servers of a service. It is nil where programs cannot be stopped by signals. The package that
-// sets RealDrivers also sets StartService.
-var StartService func(context.Context, cluster.Config, *spec.Service) (cluster.Cluster, error)
-
-// ConnectExisting connects to the servers at Config.At. The package that sets RealDrivers also sets ConnectExisting.
-var ConnectExisting func(context.Context, cluster.Config) (cluster.Cluster, error)
-
-// driverFor chooses the driver of a scenario.
-func driverFor(ctx context.Context, s *scenario.Scenario) (Driver, string, error) {
+// of chooses the driver of a scenario.
+func (all *Drivers) of(ctx context.Context, s *scenario.Scenario) (Driver, string, error) {
 	switch {
-	case len(s.At) > 0 && ConnectExisting == nil:
+	case len(s.At) > 0 && all.Existing == nil:
 		return Driver{}, "", errors.New("this program cannot connect to Redis servers")
 	case len(s.At) > 0:
-		return Driver{Name: fault.Existing, Start: ConnectExisting, Scratch: Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
+		return Driver{Name: fault.Existing, Start: all.Existing, Scratch: all.Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
 	case s.Service == nil:
-		return ChooseDriver(ctx, s.Driver, s.Software())
-	case StartService == nil:
+		return all.Choose(ctx, s.Driver, s.Software())
+	case all.Service == nil:
 		return Driver{}, "", fmt.Errorf("this program cannot run servers of %s on this system", s.Service.Name)
 	}
 	start := func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
-		return StartService(ctx, cfg, s.Service)
+		return all.Service(ctx, cfg, s.Service)
 	}
-	return Driver{Name: fault.Service, Start: start, Scratch: Scratch}, fmt.Sprintf("driver %s: %s, as processes of %s", fault.Service, s.Service.Name, s.Service.Command[0]), nil
+	return Driver{Name: fault.Service, Start: start, Scratch: all.Scratch}, fmt.Sprintf("driver %s: %s, as processes of %s", fault.Service, s.Service.Name, s.Service.Command[0]), nil
 }
-
-// StartClient starts a client that is a process. The client may have a method Hello, which returns its
-// description of itself. The package that sets RealDrivers also sets StartClient.
-var StartClient func(command workload.Command, site workload.Env) (workload.Lock, error)
-
-// ProgramClocks makes clocks for a client process that cannot change its own clock. The error explains why
-// this machine cannot. The package that sets RealDrivers also sets ProgramClocks.
-var ProgramClocks func(ctx context.Context) (workload.ProgramClocks, error)

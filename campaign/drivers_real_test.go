@@ -2,4 +2,9 @@
 
 package campaign_test
 
-import _ "lockpick/internal/realdrivers" // for the tests on real masters
+import (
+	"lockpick/campaign"
+	"lockpick/internal/realdrivers"
+)
+
+func init() { campaign.SetTestDrivers(realdrivers.All()) }

@@ -20,9 +20,8 @@ import (
 // memory, in a testing/synctest bubble with virtual time, and Enact does not check whether the machine is too
 // slow. The scenario must be complete and valid (WithRequirements, Check). Enact does not close the masters.
 //
-// recording is called with the recorder before anything is recorded; it may be nil. Errors during the run are
-// *judge.HarnessError.
-func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
+// Errors during the run are *judge.HarnessError.
+func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster) (*history.History, error) {
 	if s.UsesProcesses() {
 		return nil, errors.New("clients that are processes cannot reach masters in memory: run without clients_as: processes")
 	}
@@ -34,9 +33,6 @@ func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster, re
 	c.recorder = history.NewMemory(headerOf(&s, masters, workload.Hello{}, "", time.Now()), c.now)
 	if s.StopOnViolation {
 		c.observe() // only then are violations needed during the run
-	}
-	if recording != nil {
-		recording(c.recorder)
 	}
 	if err := c.run(); err != nil {
 		return nil, &judge.HarnessError{Err: err}

@@ -25,9 +25,9 @@ import (
 // has a password.
 func ownServers(t *testing.T) (at []string, clients []*redis.Client) {
 	t.Helper()
-	was := ConnectExisting
-	ConnectExisting = existing.Start
-	t.Cleanup(func() { ConnectExisting = was })
+	was := testDrivers.Existing
+	testDrivers.Existing = existing.Start
+	t.Cleanup(func() { testDrivers.Existing = was })
 	for range 2 {
 		address := redistest.Start(t)
 		c := redis.NewClient(&redis.Options{Addr: address})
@@ -71,7 +71,7 @@ func TestServersOfTheUserStayAsTheyAre(t *testing.T) {
 	}
 	for _, faults := range [][]string{nil, {"partition"}} {
 		store := Store{t.TempDir()}
-		dir, h, r, err := Run(t.Context(), existingScenario(at, faults...), Options{Store: store, Progress: t.Logf})
+		dir, h, r, err := Run(t.Context(), existingScenario(at, faults...), Options{Drivers: testDrivers, Store: store, Progress: t.Logf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestAScheduleNamesKeysWithoutTheirBeginning(t *testing.T) {
 	s := existingScenario(at)
 	s.Schedule = []scenario.Step{{Fault: "partition", After: "any acquires k0", Masters: []string{"m1"}, For: 200 * time.Millisecond}}
 	s.Arrivals = []workload.Arrival{{Client: "c1", Key: "k0", Hold: 50 * time.Millisecond}, {Client: "c2", At: 500 * time.Millisecond, Hold: 50 * time.Millisecond}}
-	_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf})
+	_, h, r, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Progress: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestWhatTheOwnerDoesConvictsNoLock(t *testing.T) {
 			}
 		}
 	}()
-	_, _, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf})
+	_, _, r, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Progress: t.Logf})
 	stop()
 	<-emptied
 	if err != nil {
@@ -164,17 +164,17 @@ func TestWhatTheOwnerDoesConvictsNoLock(t *testing.T) {
 
 func TestServersOfOtherMachinesNeedPermission(t *testing.T) {
 	s := existingScenario([]string{"192.0.2.1:6379"})
-	_, _, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}})
+	_, _, _, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}})
 	if err == nil || !strings.Contains(err.Error(), "--allow-remote") {
 		t.Errorf("%v", err)
 	}
 	for _, local := range []string{"127.0.0.1", "localhost", "::1"} {
 		own := existingScenario([]string{net.JoinHostPort(local, "1")})
-		if err := (&Options{}).checkTrust(&own); err != nil {
+		if err := (&Options{Drivers: testDrivers}).checkTrust(&own); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := (&Options{AllowRemote: true}).checkTrust(&s); err != nil {
+	if err := (&Options{Drivers: testDrivers, AllowRemote: true}).checkTrust(&s); err != nil {
 		t.Error(err)
 	}
 }

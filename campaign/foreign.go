@@ -56,7 +56,7 @@ func (c *campaign) meet(bend bool) error {
 	if bend {
 		command.Clocks = c.bendClocks
 	}
-	client, err := StartClient(command, site)
+	client, err := c.opt.Drivers.Client(command, site)
 	if err != nil {
 		return &scenario.Problem{Field: "client", Says: strings.TrimPrefix(err.Error(), "client c1: ")}
 	}
@@ -123,7 +123,7 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 	if c.hello.Unbent != nil { // known since meet started the command
 		return nil, c.hello.Unbent
 	}
-	return ProgramClocks(c.outer)
+	return c.opt.Drivers.ProgramClocks(c.outer)
 }
 
 // openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that.
@@ -248,7 +248,7 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 		return "", hello, err
 	}
 	s = s.WithRequirements()
-	driver, _, err := driverFor(ctx, &s)
+	driver, _, err := opt.Drivers.of(ctx, &s)
 	if err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}

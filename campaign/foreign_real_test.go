@@ -94,7 +94,7 @@ func TestClientThatCannotStart(t *testing.T) {
 		`read l; echo '{"type":"ok","can":["extend"],"masters":"many"}'; read line`: "masters",
 	} {
 		s := foreignScenario(t, "sh", "-c", command)
-		_, _, _, err := Run(t.Context(), s, Options{Store: Store{Dir: t.TempDir()}, Trust: TrustAll})
+		_, _, _, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{Dir: t.TempDir()}, Trust: TrustAll})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -142,7 +142,7 @@ func TestClientsAreRestartedAndTheirStderrIsKept(t *testing.T) {
 *'"exit"'*) exit;;
 esac; done`)
 	s.TimeLimit, s.Clients, s.Faults = 2*time.Second, 1, nil
-	dir, h, _, err := Run(t.Context(), s, Options{Store: Store{Dir: t.TempDir()}, Trust: TrustAll})
+	dir, h, _, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{Dir: t.TempDir()}, Trust: TrustAll})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
+	"lockpick/cluster"
 )
 
 // guarded is the users of masters: clients may do all that a lock needs.
@@ -21,7 +22,7 @@ const guarded = "user app on >sec/ret ~* &* +@all"
 func TestUsersAndTLS(t *testing.T) {
 	for _, driver := range []string{scenario.Process, scenario.Docker} {
 		t.Run(driver, func(t *testing.T) {
-			if _, why, err := ChooseDriver(t.Context(), driver, Software{}); err != nil {
+			if _, why, err := testDrivers.Choose(t.Context(), driver, cluster.Software{}); err != nil {
 				t.Skip(err, why)
 			}
 			_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {

@@ -16,10 +16,10 @@ import (
 // header, so the run is listed and judged, and holds nothing.
 func TestARunHasItsHeaderBeforeItsMastersAreUp(t *testing.T) {
 	store := Store{t.TempDir()}
-	was := RealDrivers
-	defer func() { RealDrivers = was }()
+	was := testDrivers.Real
+	defer func() { testDrivers.Real = was }()
 	looked := false
-	RealDrivers = []Driver{{
+	testDrivers.Real = []Driver{{
 		Name: scenario.Process,
 		Available: func(context.Context, cluster.Software) (bool, string) {
 			return true, "a driver whose masters do not start"
@@ -47,7 +47,7 @@ func TestARunHasItsHeaderBeforeItsMastersAreUp(t *testing.T) {
 	}}
 	s := scenario.Defaults()
 	s.Name, s.Driver, s.Clients, s.TimeLimit = "early", scenario.Process, 3, time.Second
-	if _, _, _, err := Run(t.Context(), s, Options{Store: store}); err == nil || !looked {
+	if _, _, _, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: store}); err == nil || !looked {
 		t.Errorf("error %v, started %v", err, looked)
 	}
 }

@@ -23,7 +23,8 @@ func TestStepsOfTheMachinesClock(t *testing.T) {
 		}
 		var set atomic.Int64
 		_, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.Faults, s.TimeLimit, s.Persistence = nil, 4*time.Second, "always" }), Options{
-			Store: Store{t.TempDir()}, Progress: t.Logf, ahead: func() time.Duration { return time.Duration(set.Load()) },
+			Drivers: testDrivers,
+			Store:   Store{t.TempDir()}, Progress: t.Logf, ahead: func() time.Duration { return time.Duration(set.Load()) },
 			Live: func(s Status) {
 				if s.Granted > 3 {
 					set.Store(int64(3 * time.Second))

@@ -55,7 +55,8 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 					}
 				})
 				_, h, r, err := Run(ctx, s, Options{
-					Store: Store{t.TempDir()},
+					Drivers: testDrivers,
+					Store:   Store{t.TempDir()},
 					slow: func(out io.Writer) io.Writer {
 						return heard{out, func(line []byte) {
 							if stage == EndingFaults && bytes.Contains(line, []byte(`"phase":"heal"`)) {
@@ -111,7 +112,7 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 func TestEndMarkIsTheLastLine(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
+		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Drivers: testDrivers, Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 func TestAnInterruptWhileTheHistoryIsJudged(t *testing.T) {
 	told := errors.New("told to stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	dir, _, r, err := Run(ctx, shortScenario(scenario.Sim, func(*scenario.Scenario) {}), Options{Store: Store{t.TempDir()}, Progress: func(format string, _ ...any) {
+	dir, _, r, err := Run(ctx, shortScenario(scenario.Sim, func(*scenario.Scenario) {}), Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Progress: func(format string, _ ...any) {
 		if strings.Contains(format, "judging") {
 			cancel(told)
 		}

@@ -16,7 +16,7 @@ func TestACorrectLockBreaksNoRule(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, driver string) {
 		_, _, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) {
 			s.Faults, s.Nemesis, s.TimeLimit = []string{"kill", "partition"}, scenario.Guided, 10*time.Second
-		}), Options{Store: Store{t.TempDir()}})
+		}), Options{Drivers: testDrivers, Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}

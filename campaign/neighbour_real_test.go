@@ -56,7 +56,7 @@ func TestAFlushByAnotherProgramConvictsNobody(t *testing.T) {
 			}
 			s := foreignScenario(t, "redis-py")
 			s.Persistence, s.StopOnViolation, s.Admin, s.Properties = "always", false, c.admin, []string{"L2"}
-			_, _, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), s, Options{Store: Store{t.TempDir()}, Live: live, Trust: TrustAll})
+			_, _, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Live: live, Trust: TrustAll})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ func TestOnOtherServers(t *testing.T) {
 	for _, server := range []string{"valkey-server", "redict-server", "keydb-server"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			if _, why, err := ChooseDriver(t.Context(), scenario.Process, Software{Server: server}); err != nil {
+			if _, why, err := testDrivers.Choose(t.Context(), scenario.Process, cluster.Software{Server: server}); err != nil {
 				t.Skip(err, why)
 			}
 			h, r := mustRun(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {

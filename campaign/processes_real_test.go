@@ -62,7 +62,7 @@ while read -r l; do
 	[ $n = 2 ] && break
 	printf '%s\n' "$l"
 done | LOCKPICK_TEST_CLIENT=1 "$0"; echo "out of memory" >&2`, os.Args[0]}
-		_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: dying})
+		_, h, r, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Progress: t.Logf, Client: dying})
 		if err != nil {
 			t.Fatal(err)
 		}

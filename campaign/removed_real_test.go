@@ -23,7 +23,8 @@ func TestRemovedStore(t *testing.T) {
 		store := Store{t.TempDir()}
 		removed := false
 		_, _, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.Faults, s.TimeLimit = nil, time.Hour }), Options{
-			Store: store, Progress: t.Logf,
+			Drivers: testDrivers,
+			Store:   store, Progress: t.Logf,
 			Live: func(s Status) {
 				if s.Granted < 3 || removed {
 					return

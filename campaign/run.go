@@ -35,6 +35,7 @@ import (
 
 // Options are the options of a run, in addition to its scenario.
 type Options struct {
+	Drivers  Drivers // what may run masters and clients; zero: simulated masters alone
 	Store    Store
 	Progress func(format string, args ...any) // called with a line for each long step; may be nil
 	Live     func(Status)                     // called a few times a second while the clients work; may be nil
@@ -76,12 +77,12 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := driverFor(ctx, &s)
+	driver, why, err := opt.Drivers.of(ctx, &s)
 	if err == nil && opt.Session != nil && driver.Start == nil {
 		return "", nil, nil, &scenario.Problem{Field: "driver", Says: "programs connect to real masters only, and here is the " + why}
 	}
 	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
-		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Software())
+		driver, why, err = opt.Drivers.Choose(ctx, scenario.Virtual, s.Software())
 	}
 	if err == nil && driver.Start == nil && s.Guarded() {
 		err = fmt.Errorf("users and TLS (acl, tls) need real masters: %s", why)
@@ -160,7 +161,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	default:
 		c.announceDescriptors()
 		defer func() { err = c.withDescriptors(err) }()
-		for _, gone := range sweepOthers(ctx, driver.Name) {
+		for _, gone := range opt.Drivers.sweepOthers(ctx, driver.Name) {
 			opt.Progress("removed what a dead harness left: %s", gone)
 		}
 		if c.masters, err = driver.Start(ctx, cfg); err != nil {
@@ -385,7 +386,7 @@ func (c *campaign) followMasters(shown context.Context, real bool) (settled func
 // asProcesses returns the lock with clients that are processes: this program as lockpick client, or the
 // command of the scenario.
 func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
-	lock.New = func(s workload.Env) (workload.Lock, error) { return StartClient(c.command(), s) }
+	lock.New = func(s workload.Env) (workload.Lock, error) { return c.opt.Drivers.Client(c.command(), s) }
 	return lock
 }
 

@@ -23,7 +23,7 @@ import (
 // masters: what holds on these holds in the simulator, and the other way round. Runs on real
 // masters mostly wait, and are side by side.
 func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
-	for _, d := range append(slices.Clone(RealDrivers), simulated) {
+	for _, d := range append(slices.Clone(testDrivers.Real), simulated()) {
 		t.Run(d.Name, func(t *testing.T) {
 			if ok, why := d.Available(t.Context(), cluster.Software{}); !ok {
 				t.Skipf("no driver %s: %s", d.Name, why)
@@ -63,7 +63,7 @@ func onTheVoteOfM3(s *scenario.Scenario, fault, after string) {
 
 func mustRun(t *testing.T, s scenario.Scenario) (*history.History, *judge.Result) {
 	t.Helper()
-	_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: command, Trust: TrustAll})
+	_, h, r, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Progress: t.Logf, Client: command, Trust: TrustAll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,8 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 		ctx, interrupt := context.WithCancelCause(t.Context())
 		store := Store{t.TempDir()}
 		dir, h, r, err := Run(ctx, shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit = time.Hour }), Options{
-			Store: store, Progress: t.Logf,
+			Drivers: testDrivers,
+			Store:   store, Progress: t.Logf,
 			Live: func(s Status) {
 				if s.Granted >= 3 && len(s.Faults) > 0 {
 					interrupt(errors.New("enough"))

@@ -26,7 +26,7 @@ func TestSimulatedRunsAreTheSame(t *testing.T) {
 		s.Driver, s.Seed, s.TimeLimit, s.Fencing = scenario.Sim, seed, 10*time.Second, true
 		s.Faults = []string{"kill", "pause", "partition", "slow", "clock", "powercut", "client-pause", "client-kill", "client-clock"}
 		s.Nemesis, s.Persistence = scenario.Random, "everysec"
-		dir, _, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}})
+		dir, _, _, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestSimulateKeepsWhatRunWrites(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.TimeLimit, s.Faults = scenario.Sim, 10*time.Second, []string{"kill", "partition", "clock", "client-pause"}
 	looked := 0
-	_, written, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Live: func(Status) { looked++ }})
+	_, written, _, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Live: func(Status) { looked++ }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ func (f *slowFile) Write(b []byte) (int, error) {
 // still found.
 func TestSlowRecorderConvictsNobody(t *testing.T) {
 	t.Parallel()
-	driver := RealDrivers[0]
-	for _, d := range RealDrivers {
+	driver := testDrivers.Real[0]
+	for _, d := range testDrivers.Real {
 		if d.Name == "process" {
 			driver = d
 		}
@@ -73,7 +73,7 @@ func TestSlowRecorderConvictsNobody(t *testing.T) {
 				file = &slowFile{Writer: w, random: rand.New(rand.NewPCG(1, 2)), often: 0.005}
 				return file
 			}
-			_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: command, slow: slow})
+			_, h, r, err := Run(t.Context(), s, Options{Drivers: testDrivers, Store: Store{t.TempDir()}, Progress: t.Logf, Client: command, slow: slow})
 			if err != nil {
 				t.Fatal(err)
 			}

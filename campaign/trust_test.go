@@ -41,7 +41,7 @@ func TestProgramsOfAScenario(t *testing.T) {
 func TestNobodyTrustsByDefault(t *testing.T) {
 	s := scenario.Defaults()
 	s.Client, s.Driver = []string{"true"}, scenario.Process
-	opt := Options{Store: Store{Dir: t.TempDir()}}
+	opt := Options{Drivers: testDrivers, Store: Store{Dir: t.TempDir()}}
 	var problem *scenario.Problem
 	if _, _, _, err := Run(t.Context(), s, opt); !errors.As(err, &problem) || problem.Field != "client" {
 		t.Errorf("Run: %v", err)

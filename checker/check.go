@@ -147,7 +147,7 @@ func (r *run) judgeAll(properties []Property, atOnce int) []judged {
 	for i := range numbers {
 		numbers[i] = i
 	}
-	crew.Each(crew.Of(atOnce), numbers, func(i int) {
+	crew.Each(crew.Of(atOnce), slices.Values(numbers), func(i int) {
 		if j := properties[i].rules.judge(r); j != nil {
 			all[i] = judged{r.conclude(properties[i], j), j.contradiction}
 		}

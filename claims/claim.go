@@ -13,6 +13,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
 // Claim is a statement about a lock, the cases that test it, and the verdict that each case must
@@ -99,15 +100,6 @@ type Twin struct {
 	Scenario scenario.Scenario `yaml:"-"`
 }
 
-// The budgets, by name.
-const (
-	Quick = "quick"
-	Full  = "full"
-)
-
-// Budgets lists the budgets.
-var Budgets = []string{Quick, Full}
-
 // Values of Options.Keep: the findings for which a verification keeps a run as evidence.
 const (
 	KeepAll        = "all"
@@ -128,7 +120,7 @@ func (c *Case) tries(budget string) int {
 	if c.Schedules.Full > 0 {
 		n.Full = c.Schedules.Full
 	}
-	if budget == Full {
+	if budget == search.Full {
 		return max(n.Quick, n.Full)
 	}
 	return n.Quick
@@ -140,7 +132,7 @@ func (c *Case) attempts(budget string) int {
 	if n == 0 {
 		n = 3
 	}
-	if budget == Full {
+	if budget == search.Full {
 		n *= 3
 	}
 	return n
@@ -160,7 +152,7 @@ func (c *Case) CannotRun(driver, budget string) string {
 	if driver != scenario.Sim && c.Scenario.Network != (scenario.Network{}) {
 		return "a real network does not lose, double or delay messages to order"
 	}
-	if driver != scenario.Sim && c.Real.Full && budget != Full {
+	if driver != scenario.Sim && c.Real.Full && budget != search.Full {
 		return "only with --budget full on real masters: it takes long there"
 	}
 	return ""

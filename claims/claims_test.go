@@ -20,6 +20,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/internal/realdrivers"
 	"lockpick/internal/sampletest"
 	"lockpick/search"
 )
@@ -113,11 +114,11 @@ func TestCatalogueIsAsExpected(t *testing.T) {
 			catalogue = append(catalogue, c)
 		}
 	}
-	r, err := Verify(t.Context(), catalogue, Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
+	r, err := Verify(t.Context(), catalogue, Options{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.each(func(c *ClaimResult, what string, f Finding) {
+	r.each(func(c *ClaimResult, what string, f *Finding) {
 		if f.Outcome != Expected {
 			t.Errorf("claim %s, %s: expected %s, found %s: %s\n%s\n%s", c.ID, what, f.Expected, f.Found, f.Why, f.Summary, strings.Join(f.Reason, "\n"))
 		}
@@ -165,7 +166,7 @@ func verified(t *testing.T, text string, change func(*Options)) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{Driver: scenario.Sim, Drivers: realdrivers.All(), Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
 	if change != nil {
 		change(&opt)
 	}
@@ -209,7 +210,7 @@ func TestVerifyKeepsTheEvidence(t *testing.T) {
 		t.Errorf("the claim is %s", got)
 	}
 	findings := 0
-	r.each(func(_ *ClaimResult, what string, f Finding) {
+	r.each(func(_ *ClaimResult, what string, f *Finding) {
 		findings++
 		_, run, err := judge.File(filepath.Join(r.Folder, f.Run, judge.HistoryFile))
 		if err != nil {
@@ -262,7 +263,7 @@ func TestNotAsExpected(t *testing.T) {
 				t.Errorf("the claim is %s, want %s", got, x.outcome)
 			}
 			said := ""
-			r.each(func(_ *ClaimResult, _ string, f Finding) {
+			r.each(func(_ *ClaimResult, _ string, f *Finding) {
 				if f.Outcome == x.outcome {
 					said += f.Why + "\n"
 				}
@@ -355,7 +356,7 @@ func TestVerifyRefuses(t *testing.T) {
 		v    Options
 		want string
 	}{
-		{Options{Driver: "moon", Budget: Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
+		{Options{Driver: "moon", Budget: search.Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
 		{Options{Driver: scenario.Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
 	} {
 		// A program with the package campaign/bubble in it has one driver more.
@@ -375,7 +376,7 @@ func runsOf(t *testing.T, r *Result) (runs []string, evident []bool) {
 	if latest, err := os.Readlink(filepath.Join(r.Folder, "latest")); err == nil && !slices.Contains(runs, latest) {
 		t.Errorf("latest points at %s, which is gone", latest)
 	}
-	r.each(func(_ *ClaimResult, what string, f Finding) {
+	r.each(func(_ *ClaimResult, what string, f *Finding) {
 		evident = append(evident, f.Run != "")
 		if f.Run != "" && !slices.Contains(runs, f.Run) {
 			t.Errorf("%s: the evidence %s is gone", what, f.Run)
@@ -403,7 +404,7 @@ func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(t.Context(), claims, Options{Driver: scenario.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
+	if _, err := Verify(t.Context(), claims, Options{Driver: scenario.Sim, Budget: search.Quick, Store: campaign.Store{Dir: t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
 		t.Errorf("unknown evidence: %v", err)
 	}
 }

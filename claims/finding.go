@@ -13,40 +13,22 @@ import (
 	"lockpick/search"
 )
 
-// judgement is the result of one schedule for one property.
+// judgement is the result of one schedule for one property, and whether it is as expected.
 type judgement struct {
-	verdict  checker.Verdict
-	why      string
-	evidence []checker.Evidence   // its contribution to the evidence of its case; nil: it proves nothing
-	match    *narrative.Violation // the first violation with the expected reason; nil: none
-	first    *narrative.Violation // the first violation; nil: none
-	faults   []string             // kinds of faults in the reason of first
+	search.Judgement
+	match *narrative.Violation // the first violation with the expected reason; nil: none
 }
 
 // judge compares a history with the expectation.
 func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 	res, judged := e.result(h, r)
 	if !judged {
-		return judgement{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
+		return judgement{Judgement: search.Judgement{Property: e.Property, Verdict: checker.Invalid, Why: "the schedule did not exercise the property " + e.Property}}
 	}
-	s := judgement{verdict: res.Verdict, why: res.Why, evidence: search.EvidenceOf(&res)}
-	if res.Verdict != checker.Violated {
-		return s
-	}
-	kinds := map[int]string{}
-	for _, f := range history.Faults(h.Ops) {
-		kinds[f.ID] = f.Name
-	}
+	faults := history.Faults(h.Ops)
+	s := judgement{Judgement: search.JudgementOf(&res, faults)}
 	for i := range res.Violations {
-		x := &res.Violations[i]
-		var faults []string
-		for _, id := range x.Faults {
-			faults = append(faults, kinds[id])
-		}
-		if s.first == nil {
-			s.first, s.faults = x, slices.Compact(slices.Sorted(slices.Values(faults)))
-		}
-		if e.hasExpectedReason(x, faults) {
+		if x := &res.Violations[i]; res.Verdict == checker.Violated && e.hasExpectedReason(x, search.FaultsOf(x, faults)) {
 			s.match = x
 			break
 		}
@@ -87,10 +69,7 @@ func (v *verifier) findings(ctx context.Context, s *series) []Finding {
 		if evidence != nil {
 			f.Seed = evidence.seed
 			f.FoundAfter = evidence.at
-			if v.keeps(&f) {
-				v.failed(v.keep(ctx, s, evidence))
-				f.Run, evidence.proof = evidence.run, true
-			}
+			v.keep(ctx, s, evidence, &f)
 		}
 		all = append(all, f)
 	}
@@ -109,25 +88,25 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		}
 		x := t.results[e.Property]
 		f.Schedules++
-		all.Add(x.evidence)
+		all.Add(x.Evidence)
 		switch {
-		case x.verdict == checker.Holds:
+		case x.Verdict == checker.Holds:
 			f.Proven++
-			if proving == nil || proving.results[e.Property].verdict != checker.Holds {
+			if proving == nil || proving.results[e.Property].Verdict != checker.Holds {
 				proving = t // this schedule alone proves that the property holds
 			}
-		case len(x.evidence) > 0:
+		case len(x.Evidence) > 0:
 			f.Proven++
 			proving = cmp.Or(proving, t)
 		case x.match != nil:
 			f.Proven++
 			f.Violated++
 			evidence = cmp.Or(evidence, t)
-		case x.verdict == checker.Violated:
+		case x.Verdict == checker.Violated:
 			f.Proven++
 			f.Violated++
 			other = cmp.Or(other, t)
-		case x.verdict == checker.Unknown || undecided == nil || undecided.results[e.Property].verdict != checker.Unknown:
+		case x.Verdict == checker.Unknown || undecided == nil || undecided.results[e.Property].Verdict != checker.Unknown:
 			undecided = t
 		}
 		if evidence != nil && e.Verdict == checker.Violated {
@@ -136,8 +115,8 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 	}
 	convict := func(t *trial, x *narrative.Violation) *trial {
 		f.Found, f.Summary, f.Reason, f.At = checker.Violated, x.Summary, x.Reason, &x.At
-		f.Faults = t.results[e.Property].faults
-		f.Why = t.results[e.Property].why
+		f.Faults = t.results[e.Property].Faults
+		f.Why = t.results[e.Property].Why
 		return t
 	}
 	switch {
@@ -152,17 +131,17 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		}
 		return f, evidence
 	case other != nil:
-		convict(other, other.results[e.Property].first)
+		convict(other, other.results[e.Property].First)
 		f.Outcome = Unexpected
 		if e.Verdict == checker.Violated {
 			f.Why = "violated, but not for the claimed reason: " + f.Why
 		}
 		return f, other
-	case undecided != nil && (undecided.results[e.Property].verdict == checker.Unknown || f.Proven < s.prove):
+	case undecided != nil && (undecided.results[e.Property].Verdict == checker.Unknown || f.Proven < s.prove):
 		x := undecided.results[e.Property]
-		f.Found, f.Why, f.Outcome = x.verdict, x.why, Undecided
+		f.Found, f.Why, f.Outcome = x.Verdict, x.Why, Undecided
 		if n := f.Schedules - f.Proven; n < f.Schedules {
-			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.why)
+			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.Why)
 		}
 		return f, undecided
 	case all.Missing() != nil:
@@ -173,8 +152,8 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
 	default:
 		f.Found, f.Outcome, f.Evidence = checker.Holds, Expected, all.Evidence
-		f.Why = proving.results[e.Property].why
-		if proving.results[e.Property].verdict != checker.Holds {
+		f.Why = proving.results[e.Property].Why
+		if proving.results[e.Property].Verdict != checker.Holds {
 			f.Why = fmt.Sprintf("not violated in %s, which have the evidence together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.Summary())
 		}
 		if e.Verdict == checker.Violated {

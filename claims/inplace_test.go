@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockpick/campaign/scenario"
+	"lockpick/search"
 )
 
 // TestInPlace checks that the lock replaces another in cases and twins, that other cases are left
@@ -32,7 +33,7 @@ func TestInPlace(t *testing.T) {
 			if k.Scenario.Lock != "textbook" || k.Twin != nil && k.Twin.Scenario.Lock != "textbook" {
 				t.Errorf("claim %s %s is about %s", c.ID, k.Name, k.Scenario.Lock)
 			}
-			if why := k.CannotRun(scenario.Sim, Quick); k.Scenario.Fencing != (why == "no tokens") {
+			if why := k.CannotRun(scenario.Sim, search.Quick); k.Scenario.Fencing != (why == "no tokens") {
 				t.Errorf("claim %s %s: it cannot run: %q", c.ID, k.Name, why)
 			}
 			if k.Scenario.Fencing {

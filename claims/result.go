@@ -1,18 +1,14 @@
 package claims
 
 import (
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"lockpick/campaign"
-	"lockpick/campaign/judge"
 	"lockpick/checker"
-	"lockpick/internal/otherfile"
-	"lockpick/internal/wholefile"
+	"lockpick/search"
 )
 
 // ResultFile is the file with a verification's result, in its folder of the store.
@@ -138,29 +134,8 @@ func (r *Result) Count() map[Outcome]int {
 	return n
 }
 
-func (r *Result) write(path string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = wholefile.Write(path, 0o644, wholefile.Content(append(b, '\n')))
-	}
-	if err != nil {
-		return &judge.HarnessError{Err: fmt.Errorf("claims: %w", err)}
-	}
-	return nil
-}
-
 // ReadResult reads the result of a verification, or a baseline.
-func ReadResult(path string) (*Result, error) {
-	b, err := otherfile.Read(path, otherfile.MaxResult)
-	if err != nil {
-		return nil, fmt.Errorf("claims: %w", err)
-	}
-	var r Result
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("claims: %s is no result of lockpick claims: %w", path, err)
-	}
-	return &r, nil
-}
+func ReadResult(path string) (*Result, error) { return search.ReadResult[Result](path, "claims") }
 
 // Latest returns the latest result of each driver in a store, except for one folder.
 func Latest(s campaign.Store, but string) map[string]*Result {
@@ -208,7 +183,7 @@ func (r *Result) Baseline() *Result {
 }
 
 // WriteBaseline writes the result as a baseline.
-func (r *Result) WriteBaseline(path string) error { return r.Baseline().write(path) }
+func (r *Result) WriteBaseline(path string) error { return search.WriteResult(path, r.Baseline()) }
 
 // Change is one difference between a result and the baseline.
 type Change struct {
@@ -223,16 +198,16 @@ type Change struct {
 // two has is a change, but not of a verdict. Claims that were not verified at all this time do not
 // count, since only some may have been selected.
 func (r *Result) Compare(before *Result) []Change {
-	old := map[string]Finding{}
+	old := map[string]*Finding{}
 	known := map[string]bool{}
-	before.each(func(c *ClaimResult, what string, f Finding) {
+	before.each(func(c *ClaimResult, what string, f *Finding) {
 		old[c.ID+" "+what] = f
 		known[c.ID] = true
 	})
 	var changes []Change
 	seen := map[string]bool{}
 	now := map[string]bool{}
-	r.each(func(c *ClaimResult, what string, f Finding) {
+	r.each(func(c *ClaimResult, what string, f *Finding) {
 		id := c.ID + " " + what
 		seen[id], now[c.ID] = true, true
 		was, ok := old[id]
@@ -247,7 +222,7 @@ func (r *Result) Compare(before *Result) []Change {
 			changes = append(changes, Change{c.ID, what, "violated by " + strings.Join(was.Faults, ", "), "violated by " + strings.Join(f.Faults, ", "), false})
 		}
 	})
-	before.each(func(c *ClaimResult, what string, f Finding) {
+	before.each(func(c *ClaimResult, what string, f *Finding) {
 		if id := c.ID + " " + what; now[c.ID] && !seen[id] {
 			changes = append(changes, Change{c.ID, what, string(f.Found), "not there", false})
 		}
@@ -256,20 +231,27 @@ func (r *Result) Compare(before *Result) []Change {
 }
 
 // each calls visit with every finding, including those of twins.
-func (r *Result) each(visit func(c *ClaimResult, what string, f Finding)) {
+func (r *Result) each(visit func(c *ClaimResult, what string, f *Finding)) {
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		for _, k := range c.Cases {
-			name := strings.TrimSpace(k.Name + " ")
-			for _, f := range k.Findings {
-				visit(c, strings.TrimSpace(name+" "+f.Property), f)
-			}
-			if k.Twin == nil {
-				continue
-			}
-			for _, f := range k.Twin.Findings {
-				visit(c, strings.TrimSpace(name+" (twin) "+f.Property), f)
-			}
+		c.each(func(what string, f *Finding) { visit(c, what, f) })
+	}
+}
+
+// each calls visit with every finding of a claim, including those of twins. what is the case and the property.
+func (c *ClaimResult) each(visit func(what string, f *Finding)) {
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		for j := range k.Findings {
+			f := &k.Findings[j]
+			visit(strings.TrimSpace(k.Name+" "+f.Property), f)
+		}
+		if k.Twin == nil {
+			continue
+		}
+		for j := range k.Twin.Findings {
+			f := &k.Twin.Findings[j]
+			visit(strings.TrimSpace(k.Name+" (twin) "+f.Property), f)
 		}
 	}
 }

@@ -1,14 +1,16 @@
 package claims
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"reflect"
-	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"lockpick/campaign"
@@ -18,7 +20,7 @@ import (
 	"lockpick/search"
 )
 
-// ShardKind is the kind of a batch whose shards verify claims.
+// ShardKind is the kind of a job whose shards verify claims.
 const ShardKind = "claims"
 
 // Sharded is a shard's result of one claim.
@@ -27,16 +29,13 @@ type Sharded struct {
 	search.Kept
 }
 
-// Agrees reports whether another verification of the claim found the same.
-func (s Sharded) Agrees(with Sharded) bool {
-	lean := func(x Sharded) ClaimResult {
-		return (&Result{Claims: []ClaimResult{x.ClaimResult}}).Baseline().Claims[0]
-	}
-	return reflect.DeepEqual(lean(s), lean(with))
+// Compared returns the result without what differs between two verifications of the same code.
+func (s Sharded) Compared() any {
+	return (&Result{Claims: []ClaimResult{s.ClaimResult}}).Baseline().Claims[0]
 }
 
-// NewShard returns an empty batch to which a shard adds its results.
-func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharded], error) {
+// NewPart returns an empty part.
+func NewPart(claims []Claim, opt Options, s search.Shard) (*search.Part[Sharded], error) {
 	if err := search.CheckShardDriver(opt.Driver); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharde
 	of := map[string]string{
 		"driver": opt.Driver, "budget": opt.Budget, "seed": strconv.FormatUint(opt.Seed, 10), "limit of schedules": strconv.Itoa(opt.Most), "catalogue": hash,
 	}
-	return search.NewBatch[Sharded](ShardKind, of, ids, s), nil
+	return search.NewPart[Sharded](ShardKind, of, ids, s), nil
 }
 
 // fingerprint returns a hash of the texts, scenarios and expectations of claims.
@@ -85,24 +84,35 @@ func fingerprint(claims []Claim) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-// AddShard adds a shard's results to a batch. Claims that it did not finish remain to be done.
-func AddShard(b *search.Batch[Sharded], r *Result) error {
-	kept, err := search.KeptIn(r.Folder, r.Took)
-	if err != nil {
-		return err
+// Shard verifies the claims that a shard has left, and adds the result of each to its part.
+func Shard(ctx context.Context, claims []Claim, opt Options, s search.Shard, p *search.Part[Sharded]) error {
+	left := p.Left(s)
+	mine := slices.DeleteFunc(slices.Clone(claims), func(c Claim) bool { return !slices.Contains(left, c.ID) })
+	if len(mine) == 0 {
+		return nil
 	}
-	for _, c := range r.Claims {
-		if !r.Interrupted || c.Outcome != Undecided {
-			b.Done[c.ID] = Sharded{c, kept}
+	var mu sync.Mutex
+	var failed error
+	done := opt.Done
+	opt.Done = func(c *ClaimResult, kept search.Kept) {
+		if done != nil {
+			done(c, kept)
 		}
+		if c.Outcome == Undecided && ctx.Err() != nil {
+			return // it remains to be done
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		failed = cmp.Or(failed, p.Add(c.ID, Sharded{*c, kept}))
 	}
-	return nil
+	_, err := Verify(ctx, mine, opt)
+	return cmp.Or(err, failed)
 }
 
-// Merged joins the results in a batch into one. It copies the evidence from the shards' folders into
+// Merged joins the results in parts into one. It copies the evidence from the shards' folders into
 // a new folder of the store; away is the number of findings whose evidence is on other machines.
 // Claims whose shard is missing are undecided.
-func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
+func Merged(b *search.Part[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
 	seed, err := strconv.ParseUint(b.Of["seed"], 10, 64)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: the seed is %q", search.ErrParts, b.Of["seed"])
@@ -114,7 +124,7 @@ func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *
 	}
 	r = &Result{
 		Folder: filepath.Join(store.Dir, dir), Driver: b.Of["driver"], Budget: b.Of["budget"], Seed: seed, Started: now.UTC(),
-		Interrupted: len(b.Missing()) > 0, Versions: map[string]string{"lockpick": b.Lockpick, "go": runtime.Version()},
+		Interrupted: len(b.Missing()) > 0, Versions: b.Versions(),
 	}
 	var kept []search.Kept
 	known := map[string]*Claim{}
@@ -129,7 +139,7 @@ func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *
 			}
 			done.ClaimResult = known[id].lacking()
 		}
-		done.each(func(f *Finding) {
+		done.each(func(_ string, f *Finding) {
 			if f.Run == "" || err != nil {
 				return
 			}
@@ -144,23 +154,7 @@ func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *
 		kept = append(kept, done.Kept)
 	}
 	r.Took = search.Together(kept)
-	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
-}
-
-// each calls visit with every finding of a claim, including those of twins.
-func (c *ClaimResult) each(visit func(*Finding)) {
-	for i := range c.Cases {
-		k := &c.Cases[i]
-		for j := range k.Findings {
-			visit(&k.Findings[j])
-		}
-		if k.Twin == nil {
-			continue
-		}
-		for j := range k.Twin.Findings {
-			visit(&k.Twin.Findings[j])
-		}
-	}
+	return r, away, search.WriteResult(filepath.Join(r.Folder, ResultFile), r)
 }
 
 // lacking returns the result of a claim that no shard has verified.

@@ -154,7 +154,7 @@ func (t tableWriter) figures(r *Result) {
 func (t tableWriter) bounds(r *Result) {
 	n := 0
 	for i := range r.Claims {
-		r.Claims[i].each(func(f *Finding) {
+		r.Claims[i].each(func(_ string, f *Finding) {
 			if f.Found == checker.Holds {
 				n++
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +22,7 @@ import (
 // Options says how to verify claims.
 type Options struct {
 	Driver  string // sim, process, docker, auto
+	Drivers campaign.Drivers
 	Budget  string // quick, full
 	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
 	Most    int    // maximum number of schedules or runs of each case, if the budget allows more; 0: no limit
@@ -34,17 +34,9 @@ type Options struct {
 	Trust   func(campaign.Program) error // asked before a program that a claim names is started, see campaign.Options
 
 	Progress func(format string, args ...any)                            // may be nil
-	Live     func(Status)                                                // called after each schedule; may be nil
-	Done     func(*ClaimResult)                                          // called after each claim; may be nil
+	Live     search.Live                                                 // of schedules; may be nil
+	Done     func(*ClaimResult, search.Kept)                             // called after each claim; may be nil
 	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
-}
-
-// Status is the progress of a verification.
-type Status struct {
-	Claims, ClaimsDone       int
-	Schedules, ScheduledDone int // schedules that are no longer necessary count as done
-	Unexpected               int // number of claims with unexpected results so far
-	Now                      string
 }
 
 // Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters the
@@ -52,8 +44,8 @@ type Status struct {
 // returns a result, in which findings without enough schedules are undecided. An error is a
 // *judge.HarnessError or a *scenario.Problem.
 func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
-	if !slices.Contains(Budgets, opt.Budget) {
-		return nil, scenario.UnknownValue("budget", opt.Budget, Budgets)
+	if !slices.Contains(search.Budgets, opt.Budget) {
+		return nil, scenario.UnknownValue("budget", opt.Budget, search.Budgets)
 	}
 	if !slices.Contains(scenario.Drivers, opt.Driver) {
 		return nil, scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
@@ -65,21 +57,18 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, campaign.Software{Image: opt.Image})
-	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
+	var err error
+	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+		return nil, err
 	}
-	opt.Driver = driver.Name
-	opt.Progress("%s", why)
 	v := &verifier{opt: opt, started: time.Now()}
-	dir, err := opt.Store.CreateFolder("claims-"+opt.Driver, v.started)
-	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
+	if v.bench, err = search.NewBench(search.Bench{
+		Driver: opt.Driver, Report: opt.Report, Options: campaign.Options{Drivers: opt.Drivers, Client: opt.Client, Trust: opt.Trust},
+	}, opt.Store, "claims-"+opt.Driver, v.started); err != nil {
+		return nil, err
 	}
-	v.evidence = campaign.Store{Dir: filepath.Join(opt.Store.Dir, dir)}
 	result := &Result{
-		Folder: v.evidence.Dir, Driver: opt.Driver, Budget: opt.Budget, Seed: opt.Seed, Started: v.started.UTC(),
-		Versions: map[string]string{"lockpick": campaign.Version(), "go": runtime.Version()},
+		Folder: v.bench.Folder.Dir, Driver: opt.Driver, Budget: opt.Budget, Seed: opt.Seed, Started: v.started.UTC(), Versions: search.Versions(),
 	}
 	for i := range claims {
 		v.plan(&claims[i])
@@ -90,24 +79,25 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	for _, c := range v.claims {
 		result.Claims = append(result.Claims, *c.result)
 	}
-	if err := v.evidence.RemoveDanglingLatest(); err != nil {
+	if err := v.bench.Folder.RemoveDanglingLatest(); err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}
 	result.Interrupted = ctx.Err() != nil
 	result.Took = time.Since(v.started)
-	return result, result.write(filepath.Join(v.evidence.Dir, ResultFile))
+	return result, search.WriteResult(filepath.Join(result.Folder, ResultFile), result)
 }
 
 // verifier is the state of one verification.
 type verifier struct {
-	opt      Options
-	started  time.Time
-	evidence campaign.Store
-	claims   []*claimRun
+	opt     Options
+	started time.Time
+	bench   *search.Bench
+	claims  []*claimRun
 
-	mu     sync.Mutex
-	status Status
-	err    error
+	mu   sync.Mutex
+	err  error // of a conclusion
+	done int   // claims
+	odd  int   // claims with unexpected results
 }
 
 // claimRun is a claim that is being verified.
@@ -128,10 +118,7 @@ type series struct {
 	prove  int // how many schedules must contribute evidence; with fewer, the case is undecided
 	enough int // after so many contributing schedules with enough evidence together, no more are tried
 	trials []*trial
-	left   int // how many schedules have not ended, guarded by verifier.mu
 	stop   int // schedules with a higher number do not count
-	began  time.Time
-	took   time.Duration
 }
 
 // trial is the result of one schedule.
@@ -148,7 +135,6 @@ type trial struct {
 func (v *verifier) plan(c *Claim) {
 	r := &claimRun{claim: c, result: &ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Bug: c.Bug}}
 	v.claims = append(v.claims, r)
-	v.status.Claims++
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		r.result.Cases = append(r.result.Cases, CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock})
@@ -182,14 +168,14 @@ func (v *verifier) plan(c *Claim) {
 }
 
 func (v *verifier) add(r *claimRun, s *series, schedules int) {
-	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
+	s.run, s.trials, s.stop = r, make([]*trial, schedules), schedules-1
 	s.base.Driver = v.opt.Driver
 	// Simulated schedules are cheap, so all are tried. Schedules on real masters are tried again
 	// only while they prove nothing, or with the full budget.
 	s.prove, s.enough = (schedules+1)/2, schedules+1
 	if v.opt.Driver != scenario.Sim {
 		s.prove, s.enough = 1, 1
-		if v.opt.Budget == Full {
+		if v.opt.Budget == search.Full {
 			s.prove, s.enough = 3, 3
 		}
 		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && !checker.Named(s.expect[0].Property).OnlyClaims
@@ -208,88 +194,60 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	}
 	r.series = append(r.series, s)
 	r.open++
-	v.status.Schedules += schedules
 }
 
-// run tries all schedules, in order.
+// run tries all schedules.
 func (v *verifier) run(ctx context.Context) error {
-	type task struct {
-		s *series
-		i int
-	}
-	var tasks []task
-	most := 0
-	var all []*series
+	var all []*search.Series[trial]
 	for _, c := range v.claims {
 		if len(c.series) == 0 {
 			v.conclude(ctx, c)
 		}
 		for _, s := range c.series {
-			all = append(all, s)
-			most = max(most, len(s.trials))
+			all = append(all, &search.Series[trial]{
+				Name: s.name(), Count: len(s.trials),
+				At:  func(i int) string { return fmt.Sprintf("claim %s, seed %d", s.name(), v.seed(i)) },
+				Try: func(ctx context.Context, _ *campaign.Pool, i int) (*trial, error) { return v.schedule(ctx, s, i) },
+				Done: func(i int, t *trial, after time.Duration) int {
+					t.at = after
+					s.trials[i] = t
+					s.decideWhereToStop()
+					return s.stop
+				},
+				Over: func() { v.over(ctx, s) },
+			})
 		}
 	}
-	workers := crew.OnMasters(v.opt.Workers)
-	if v.opt.Driver == scenario.Sim {
-		workers = crew.Of(v.opt.Workers)
-		for _, s := range all {
-			for i := range s.trials {
-				tasks = append(tasks, task{s, i})
-			}
-		}
-	} else { // run the first schedule of every series first, since most series need no other
-		for i := range most {
-			for _, s := range all {
-				if i < len(s.trials) {
-					tasks = append(tasks, task{s, i})
-				}
-			}
-		}
+	e := search.Engine[trial]{Crew: crew.Of(v.opt.Workers)}
+	if !v.bench.Simulated() {
+		e.Crew, e.Breadth = crew.OnMasters(v.opt.Workers), true
 	}
-	crew.Each(workers, tasks, func(t task) { v.try(ctx, t.s, t.i) })
-	return v.err
+	if v.opt.Live != nil {
+		e.Live = func(now string, done, of int) { v.opt.Live(done, of, func() string { return v.status(now, done, of) }) }
+	}
+	return cmp.Or(e.Run(ctx, all...), v.err)
 }
 
-// try tries one schedule, unless an earlier one has ended the series.
-func (v *verifier) try(ctx context.Context, s *series, i int) {
+// over notes that a series is complete, and concludes the claim with its last one.
+func (v *verifier) over(ctx context.Context, s *series) {
 	v.mu.Lock()
-	if s.began.IsZero() {
-		s.began = time.Now()
-	}
-	skip := i > s.stop || ctx.Err() != nil || v.err != nil
-	v.status.Now = s.name()
-	v.mu.Unlock()
-	var t *trial
-	var err error
-	if !skip {
-		t, err = v.schedule(ctx, s, i)
-	}
-	v.mu.Lock()
-	if t != nil {
-		t.at = time.Since(s.began)
-		s.trials[i] = t
-		s.decideWhereToStop()
-	}
-	if err != nil && v.err == nil {
-		v.err = fmt.Errorf("claim %s, seed %d: %w", s.name(), v.seed(i), err)
-	}
-	v.status.ScheduledDone++
-	s.left--
-	done := false
-	if s.left == 0 {
-		s.took = time.Since(s.began)
-		s.run.open--
-		done = s.run.open == 0 && v.err == nil
-	}
+	s.run.open--
+	done := s.run.open == 0
 	v.mu.Unlock()
 	if done {
 		v.conclude(ctx, s.run)
 	}
+}
+
+// status describes the progress.
+func (v *verifier) status(now string, done, of int) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.opt.Live != nil {
-		v.opt.Live(v.status)
+	text := fmt.Sprintf("%d of %d claims, %d of %d schedules", v.done, len(v.claims), done, of)
+	if v.odd > 0 {
+		text += fmt.Sprintf(", %d NOT AS EXPECTED", v.odd)
 	}
+	return text + "; now " + now
 }
 
 func (s *series) name() string {
@@ -320,9 +278,9 @@ func (s *series) decideWhereToStop() {
 				continue
 			}
 			x := t.results[e.Property]
-			all.Add(x.evidence)
+			all.Add(x.Evidence)
 			if e.Verdict == checker.Violated && x.match != nil ||
-				e.Verdict == checker.Holds && (x.verdict == checker.Violated || all.Schedules >= s.enough && all.Missing() == nil) {
+				e.Verdict == checker.Holds && (x.Verdict == checker.Violated || all.Schedules >= s.enough && all.Missing() == nil) {
 				at = i
 				break
 			}
@@ -339,41 +297,21 @@ func (s *series) decideWhereToStop() {
 func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, error) {
 	seeded := s.base
 	seeded.Seed = v.seed(i)
-	var h *history.History
-	var r *judge.Result
-	run := ""
-	if v.opt.Driver == scenario.Sim {
-		var err error
-		if h, err = campaign.Simulate(ctx, seeded.WithRequirements(), campaign.SimulateOptions{}); err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil {
-			return nil, nil
-		}
-		if r, err = judge.History(h, s.properties()...); err != nil {
-			return nil, err
-		}
-	} else {
-		dir, hh, rr, err := campaign.Run(ctx, seeded, campaign.Options{Store: v.evidence, Client: v.opt.Client, Trust: v.opt.Trust})
-		if err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil {
-			return nil, nil
-		}
-		h, r, run = hh, rr, filepath.Base(dir)
-		if err := v.report(dir, h, r); err != nil {
-			return nil, err
-		}
+	if v.bench.Simulated() {
+		seeded = seeded.WithRequirements()
 	}
-	t := &trial{seed: seeded.Seed, results: map[string]judgement{}, figures: map[string]float64{}, leases: r.Counts.Granted, run: run}
+	x, err := v.bench.Try(ctx, seeded, false, s.properties()...)
+	if x == nil || err != nil {
+		return nil, err
+	}
+	t := &trial{seed: seeded.Seed, results: map[string]judgement{}, figures: map[string]float64{}, leases: x.Result.Counts.Granted, run: x.Run}
 	for _, e := range s.expect {
-		t.results[e.Property] = e.judge(h, r)
+		t.results[e.Property] = e.judge(x.History, x.Result)
 	}
 	if !s.twin {
 		for _, m := range s.of.Measure {
-			if x, ok := metrics[m].of(h, r); ok {
-				t.figures[m] = x
+			if value, ok := metrics[m].of(x.History, x.Result); ok {
+				t.figures[m] = value
 			}
 		}
 	}
@@ -408,16 +346,20 @@ func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 			}
 		}
 	}
-	v.failed(v.discard(c))
+	if v.opt.Keep != KeepAll {
+		v.failed(v.bench.Remove(c.unused()))
+	}
 	c.result.Outcome = c.result.outcome()
 	v.mu.Lock()
-	v.status.ClaimsDone++
+	v.done++
 	if c.result.Outcome == Unexpected {
-		v.status.Unexpected++
+		v.odd++
 	}
 	v.mu.Unlock()
 	if v.opt.Done != nil {
-		v.opt.Done(c.result)
+		kept, err := search.KeptIn(v.bench.Folder.Dir, time.Since(v.started))
+		v.failed(err)
+		v.opt.Done(c.result, kept)
 	}
 }
 
@@ -442,9 +384,42 @@ func (v *verifier) failed(err error) {
 	v.mu.Unlock()
 }
 
-func (v *verifier) report(dir string, h *history.History, r *judge.Result) error {
-	if v.opt.Report == nil {
-		return nil
+// keep stores the run of a schedule that is the evidence of a finding, if such runs are kept.
+func (v *verifier) keep(ctx context.Context, s *series, t *trial, f *Finding) {
+	if !v.keeps(f) {
+		return
 	}
-	return v.opt.Report(dir, h, r)
+	if t.run == "" && ctx.Err() == nil {
+		seeded := s.base
+		seeded.Seed = t.seed
+		run, err := v.bench.Keep(ctx, seeded)
+		v.failed(err)
+		t.run = run
+	}
+	f.Run, t.proof = t.run, true
+}
+
+// keeps reports whether a finding's run is kept.
+func (v *verifier) keeps(f *Finding) bool {
+	switch v.opt.Keep {
+	case KeepAll:
+		return true
+	case KeepViolated:
+		return f.Found == checker.Violated || f.Outcome != Expected
+	case KeepUnexpected:
+		return f.Outcome != Expected
+	}
+	return false
+}
+
+// unused returns the runs on real masters that no finding refers to.
+func (c *claimRun) unused() (runs []string) {
+	for _, s := range c.series {
+		for _, t := range s.trials {
+			if t != nil && t.run != "" && !t.proof {
+				runs = append(runs, t.run)
+			}
+		}
+	}
+	return runs
 }

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"lockpick/audit/card"
+	"lockpick/search"
 
 	"github.com/spf13/cobra"
 
@@ -32,14 +31,14 @@ type auditFlags struct {
 	junit, html, markdown, baseline string
 	updateBaseline, strict, asJSON  bool
 	store                           string
-	shard, out                      string
+	shard                           shardFlags
 	confirm                         audit.ConfirmOptions
 }
 
 func auditCommand() *cobra.Command {
 	var flags auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit [LOCK …]",
+		Use:   "audit [LOCK … | PART …]",
 		Short: "Say how safe a lock is: a fixed battery of situations, and a report card; several locks are compared",
 		Long: `Audit tries a lock in a fixed battery of situations: restarts that forget and that remember, power
 cuts, clocks that jump and drift, masters and clients that stop and die, partitions, lost and late
@@ -60,7 +59,9 @@ whatever the scoreboard says.
 With --baseline FILE only what is newly broken since then fails. What is newly inconclusive is tried
 again and reported; with --strict it fails, too, with exit code 2.
 
-The card is written as the audit goes on: an audit that was ended goes on with --resume.
+The card is written as the audit goes on: an audit that was ended goes on with --resume. With --shard and
+--out it tries one shard of the situations, as search does; with the files of all shards as arguments it
+prints the whole card. A situation whose shard is missing is inconclusive.
 
 Exit codes: 0 nothing is broken (with --baseline: nothing newly), 1 something is, 2 inconclusive or
 interrupted, 64 bad usage or input, 70 an error of the harness.`,
@@ -71,9 +72,13 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
   lockpick audit --lock redlock-weak-token --html card.html --markdown card.md
   lockpick audit --client ./lock --baseline audit.json --junit audit.xml     in CI
   lockpick audit --lock single --only restart-forgets,restart-remembers
+  lockpick audit --shard 1/2 --out part-1.json             half of it; then: lockpick audit part-*.json
   lockpick list situations                                 the battery`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if hasParts(args) {
+				return auditParts(cmd, args, flags)
+			}
 			replays := cmd.Flags().Changed("replays") || cmd.Flags().Changed("attempts")
 			if len(args) > 1 || len(args) == 1 && (args[0] == everyClient || replays) {
 				return compareLocks(cmd, args, flags)
@@ -86,7 +91,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.StringVar(&flags.Lock, "lock", scenario.Defaults().Lock, "the lock to audit: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
 	f.StringVar(&flags.client, "client", "", "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then")
 	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(scenario.Drivers, ", ")+" (default: sim, with --client process; virtual for a lock that connects to its masters)")
-	f.StringVar(&flags.Budget, "budget", audit.Quick, "how much to try: "+strings.Join(audit.Budgets, ", "))
+	f.StringVar(&flags.Budget, "budget", search.Quick, "how much to try: "+strings.Join(search.Budgets, ", "))
 	f.StringSliceVar(&flags.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
 	f.IntVar(&flags.Most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
 	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
@@ -101,7 +106,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
 	f.IntVar(&flags.confirm.Times, "replays", 3, "of a scoreboard: how often in a row what is broken has to come back")
 	f.IntVar(&flags.confirm.Attempts, "attempts", 5, "of a scoreboard: runs of each replay, at most")
-	shardFlags(cmd, &flags.shard, &flags.out, "situations")
+	flags.shard.register(cmd, "situations")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
 	return cmd
@@ -149,18 +154,23 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	if flags.Driver == scenario.Virtual {
 		flags.Run = bubble.Simulate
 	}
-	before, err := auditBaseline(flags.baseline)
+	before, err := baselineAt(flags.baseline, audit.ReadResult)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	if flags.Driver == scenario.Sim {
 		collectLessOften()
 	}
-	show := newAuditProgress()
-	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.live
+	show := newProgress()
+	flags.Drivers = drivers()
+	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.steps
 	flags.Report = func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) }
-	if flags.shard != "" || flags.out != "" {
-		return auditShard(cmd.Context(), flags, show)
+	if flags.shard.given() {
+		return runShard(flags.shard, func(s search.Shard) (*search.Part[audit.Sharded], error) { return audit.NewPart(flags.Options, s) },
+			func(s search.Shard, p *search.Part[audit.Sharded]) error {
+				defer show.done()
+				return audit.RunShard(cmd.Context(), flags.Options, s, p)
+			})
 	}
 	r, err := audit.Run(cmd.Context(), flags.Options)
 	if err != nil {
@@ -184,18 +194,6 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	return reportAudit(cmd.OutOrStdout(), judged, flags)
 }
 
-// auditBaseline reads the baseline. It returns nil if none is given or the file does not exist yet.
-func auditBaseline(path string) (*audit.Result, error) {
-	if err := checkBaseline(path); path == "" || err != nil {
-		return nil, err
-	}
-	r, err := audit.ReadResult(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return r, err
-}
-
 // reportAudit writes the requested outputs and the baseline, prints the card to out, and returns the command's
 // outcome.
 func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
@@ -204,26 +202,15 @@ func reportAudit(out io.Writer, r *audit.Judged, flags auditFlags) error {
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		path  string
-		write func(w io.Writer, dir string) error
-	}{
+	if err := (outputs{
 		{flags.html, writePage},
 		{flags.markdown, func(w io.Writer, _ string) error { return card.Markdown(w, r.Result) }},
 		{flags.junit, func(w io.Writer, _ string) error { return card.JUnit(w, r) }},
-	} {
-		if file.path == "" {
-			continue
-		}
-		if err := writeOutput(file.path, file.write); err != nil {
-			return err
-		}
+	}).write(); err != nil {
+		return err
 	}
-	if flags.baseline != "" && (r.Before == nil || flags.updateBaseline) && !r.Interrupted {
-		if err := r.WriteBaseline(flags.baseline); err != nil {
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later audits fail only for what is newly broken\n", flags.baseline)
+	if err := keepBaseline(flags.baseline, r.Before == nil || flags.updateBaseline, r.Interrupted, r.WriteBaseline, "later audits fail only for what is newly broken"); err != nil {
+		return err
 	}
 	if err := printAudit(out, r, page, flags); err != nil {
 		return err
@@ -253,19 +240,6 @@ func printAudit(out io.Writer, r *audit.Judged, page string, flags auditFlags) e
 	}
 	_, err := fmt.Fprintf(out, "The card with all evidence: %s\n", page)
 	return err
-}
-
-// auditProgress shows the progress of an audit.
-type auditProgress struct{ *progress }
-
-func newAuditProgress() *auditProgress { return &auditProgress{newProgress()} }
-
-func (p *auditProgress) live(s audit.Status) {
-	text := fmt.Sprintf("%d of %d schedules", s.Done, s.Schedules)
-	if s.Broken > 0 {
-		text += fmt.Sprintf(", BROKEN in %d situations", s.Broken)
-	}
-	p.show(text+"; now "+s.Now, int64(s.Done), int64(s.Schedules))
 }
 
 // listSituations lists the battery of lockpick audit.

@@ -39,7 +39,7 @@ func sameFindings(t *testing.T, stdout string) any {
 	return all
 }
 
-// TestShardsOfClaimsAndAudits: merged, they are what one process finds, with the evidence. While one is
+// TestShardsOfClaimsAndAudits: together, they are what one process finds, with the evidence. While one is
 // missing nothing is well.
 func TestShardsOfClaimsAndAudits(t *testing.T) {
 	t.Parallel()
@@ -66,16 +66,16 @@ func TestShardsOfClaimsAndAudits(t *testing.T) {
 				shard := append(words, "--shard", fmt.Sprintf("%d/2", i+1), "--out", part, "--store", fmt.Sprintf("store-%d", i))
 				for again := range 2 {
 					_, stderr, code := lockpick(t, dir, shard...)
-					if code != exitHolds || again == 1 && !strings.Contains(stderr, ": 0 to do") {
+					if code != exitHolds || again == 1 && !strings.Contains(stderr, ": 0 of its ") {
 						t.Fatalf("shard %d: exit code %d\n%s", i+1, code, stderr)
 					}
 				}
 			}
-			stdout, stderr, code := lockpick(t, dir, "merge", parts[1], "--json", "--store", "some")
+			stdout, stderr, code := lockpick(t, dir, words[0], parts[1], "--json", "--store", "some")
 			if code == exitHolds || !strings.Contains(stderr, "1 shard is missing of 2: 1") || !strings.Contains(stdout, c.lacking) {
 				t.Errorf("without a shard: exit code %d\n%s", code, stderr)
 			}
-			stdout, stderr, code = lockpick(t, dir, "merge", parts[1], parts[0], parts[1], "--json", "--store", "merged", "--out", "all.json")
+			stdout, stderr, code = lockpick(t, dir, words[0], parts[1], parts[0], parts[1], "--json", "--store", "merged")
 			if code != c.code || !strings.Contains(stderr, "count once: 2") {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
@@ -109,7 +109,7 @@ func TestShardsOfClaimsAndAudits(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(dir, "store-0")); err != nil {
 				t.Fatal(err)
 			}
-			if _, stderr, code = lockpick(t, dir, "merge", "all.json", "--store", "away"); code != c.code || !strings.Contains(stderr, "are not on this machine") {
+			if _, stderr, code = lockpick(t, dir, words[0], parts[0], parts[1], "--store", "away"); code != c.code || !strings.Contains(stderr, "are not on this machine") {
 				t.Errorf("without evidence: exit code %d\n%s", code, stderr)
 			}
 			other := strings.ReplaceAll(c.command, "--seed 3", "--seed 4")
@@ -117,5 +117,28 @@ func TestShardsOfClaimsAndAudits(t *testing.T) {
 				t.Errorf("another seed: exit code %d\n%s", code, stderr)
 			}
 		})
+	}
+}
+
+// TestPartsOfClaimsInConflictAreRefused: neither of two results of a claim is chosen, and the error has both.
+func TestPartsOfClaimsInConflictAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, stderr, code := lockpick(t, dir, strings.Fields("claims --only 1 --most 1 --shard 1/1 --out a.json")...); code != exitHolds && code != exitUndecided {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "a.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(b), `"found":"`, `"found":"not `, 1)
+	if err := os.WriteFile(filepath.Join(dir, "b.json"), []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range []string{"a.json b.json", "b.json a.json"} {
+		_, stderr, code := lockpick(t, dir, append([]string{"claims"}, strings.Fields(order)...)...)
+		if code != exitUsage || !strings.Contains(stderr, "shard 1 occurs twice, with different results of 1: cases[0].findings[0].found is ") || !strings.Contains(stderr, `"not `) {
+			t.Errorf("%s: exit code %d\n%s", order, code, stderr)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/reports/term"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -38,7 +38,7 @@ type claimsFlags struct {
 	junit, html, baseline string
 	updateBaseline        bool
 	store                 string
-	shard, out            string
+	shard                 shardFlags
 	timeLimit             time.Duration
 	programs              trust
 }
@@ -46,7 +46,7 @@ type claimsFlags struct {
 func claimsCommand() *cobra.Command {
 	var flags claimsFlags
 	cmd := &cobra.Command{
-		Use:   "claims",
+		Use:   "claims [PART …]",
 		Short: "Put what people say about Redis locks to the test, claim by claim",
 		Long: `Claims verifies a catalogue of claims: each is a sentence about a lock, the scenarios that
 test it, and the verdict to expect. It prints what was expected and what was found, keeps a
@@ -54,6 +54,10 @@ run with a report as evidence for each finding, and fails if a verdict is not th
 A violation counts only if it has the claimed property and reason.
 
 On simulated masters (the default) the same seed gives the same result.
+
+With --shard and --out it verifies one shard of the claims, as search does; with the files of all
+shards as arguments it prints the whole table. Runs are copied from the shards' stores where they are
+on this machine. A claim whose shard is missing is undecided.
 
 Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 2 undecided
 (unknown, invalid or interrupted), 64 bad usage or catalogue, 70 an error of the harness.`,
@@ -65,9 +69,15 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
   lockpick claims --mutants                        are all planted bugs caught?
   lockpick claims --catalogue my-claims.yaml       claims about your own lock
   lockpick claims --baseline claims-baseline.json  what changed since then? (written if missing)
+  lockpick claims --shard 1/2 --out part-1.json    half of them; then: lockpick claims part-*.json
   lockpick claims --junit claims.xml --html claims.html --evidence unexpected`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runClaims(cmd, flags) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return claimsParts(cmd, args, flags)
+			}
+			return runClaims(cmd, flags)
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -75,7 +85,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringVar(&flags.lock, "lock", "", "verify the claims about redlock (of a lock on one master: those about single) with this lock instead; each that fails is a diagnosis")
 	f.StringVar(&flags.client, "client", "", "the same with the lock behind a command, or a client that comes with Lockpick (needs real masters)")
 	f.StringVar(&flags.driver, "driver", scenario.Sim, "driver of the masters: "+strings.Join(scenario.Drivers, ", "))
-	f.StringVar(&flags.budget, "budget", claims.Quick, "how much to try: "+strings.Join(claims.Budgets, ", "))
+	f.StringVar(&flags.budget, "budget", search.Quick, "how much to try: "+strings.Join(search.Budgets, ", "))
 	f.IntVar(&flags.most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
 	f.Uint64Var(&flags.seed, "seed", 1, "seed of all random choices")
 	f.BoolVar(&flags.mutants, "mutants", false, "the planted bugs instead of the claims: is each caught, and the lock without it acquitted?")
@@ -90,7 +100,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
 	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
 	flags.programs.flag(cmd, "a catalogue")
-	shardFlags(cmd, &flags.shard, &flags.out, "claims")
+	flags.shard.register(cmd, "claims")
 	storeFlag(cmd, &flags.store)
 	return cmd
 }
@@ -111,9 +121,9 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	before, err := baselineOf(flags)
+	before, err := baselineAt(flags.baseline, claims.ReadResult)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -122,11 +132,16 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if flags.driver == scenario.Sim {
 		collectLessOften()
 	}
-	show := newClaimsProgress()
+	show := newProgress()
 	opt := claims.Options{
-		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
+		Driver: flags.driver, Drivers: drivers(), Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
 		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"}, Trust: flags.programs.allow,
-		Progress: show.line, Live: show.live, Done: show.claim,
+		Progress: show.line, Live: show.steps,
+		Done: func(c *claims.ClaimResult, _ search.Kept) {
+			if c.Outcome == claims.Unexpected || c.Outcome == claims.Undecided {
+				show.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
+			}
+		},
 		Report: func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) },
 	}
 	ctx := cmd.Context()
@@ -139,8 +154,12 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		ctx, cancel = context.WithTimeout(ctx, flags.timeLimit)
 		defer cancel()
 	}
-	if flags.shard != "" || flags.out != "" {
-		return claimsShard(ctx, chosen, opt, flags, show)
+	if flags.shard.given() {
+		return runShard(flags.shard, func(s search.Shard) (*search.Part[claims.Sharded], error) { return claims.NewPart(chosen, opt, s) },
+			func(s search.Shard, p *search.Part[claims.Sharded]) error {
+				defer show.done()
+				return claims.Shard(ctx, chosen, opt, s, p)
+			})
 	}
 	r, err := claims.Verify(ctx, chosen, opt)
 	show.done()
@@ -170,7 +189,7 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 		s := scenario.Defaults()
 		s.Client, s.Driver, s.Image, s.Lock = words, flags.driver, flags.image, cmp.Or(flags.lock, s.Lock)
 		flags.programs.grant(campaign.Programs(&s)...)
-		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Trust: flags.programs.allow}); err != nil {
+		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Drivers: drivers(), Trust: flags.programs.allow}); err != nil {
 			return nil, err
 		}
 		r.Client, kind.First, kind.Fencing = words, can.Masters == 1, can.Has(workload.CanFence)
@@ -248,18 +267,6 @@ func choose(all, whole []claims.Claim, flags claimsFlags) ([]claims.Claim, error
 	return chosen, nil
 }
 
-// baselineOf reads the baseline. It returns nil if none is given or the file does not exist yet.
-func baselineOf(flags claimsFlags) (*claims.Result, error) {
-	if err := checkBaseline(flags.baseline); flags.baseline == "" || err != nil {
-		return nil, err
-	}
-	r, err := claims.ReadResult(flags.baseline)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return r, err
-}
-
 // reportClaims writes the requested outputs and the baseline, prints the result to out, and returns the
 // command's outcome.
 func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
@@ -270,28 +277,18 @@ func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, f
 	if err := writeStored(page, writePage); err != nil {
 		return err
 	}
-	if flags.html != "" {
-		if err := writeOutput(flags.html, writePage); err != nil {
-			return err
-		}
-		if !isStdout(flags.html) {
-			page = flags.html
-		}
+	if err := (outputs{{flags.html, writePage}, {flags.junit, func(w io.Writer, _ string) error { return claims.JUnit(w, r) }}}).write(); err != nil {
+		return err
 	}
-	if flags.junit != "" {
-		if err := writeOutput(flags.junit, func(w io.Writer, _ string) error { return claims.JUnit(w, r) }); err != nil {
-			return err
-		}
+	if flags.html != "" && !isStdout(flags.html) {
+		page = flags.html
 	}
 	var changes []claims.Change
 	if before != nil {
 		changes = r.Compare(before)
 	}
-	if flags.baseline != "" && (before == nil || flags.updateBaseline) && !r.Interrupted {
-		if err := r.WriteBaseline(flags.baseline); err != nil {
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later runs say what changed\n", flags.baseline)
+	if err := keepBaseline(flags.baseline, before == nil || flags.updateBaseline, r.Interrupted, r.WriteBaseline, "later runs say what changed"); err != nil {
+		return err
 	}
 	if err := printClaims(out, r, before, changes, page, flags); err != nil {
 		return err
@@ -342,27 +339,6 @@ func claimsExit(r *claims.Result, changes []claims.Change) error {
 		return verdictError(checker.Unknown)
 	}
 	return nil
-}
-
-// claimsProgress shows the progress of a verification: a bar on a terminal, otherwise a line every few
-// seconds. It also prints a line for each claim that is not as expected.
-type claimsProgress struct{ *progress }
-
-func newClaimsProgress() *claimsProgress { return &claimsProgress{newProgress()} }
-
-func (p *claimsProgress) live(s claims.Status) {
-	text := fmt.Sprintf("%d of %d claims, %d of %d schedules", s.ClaimsDone, s.Claims, s.ScheduledDone, s.Schedules)
-	if s.Unexpected > 0 {
-		text += fmt.Sprintf(", %d NOT AS EXPECTED", s.Unexpected)
-	}
-	text += "; now " + s.Now
-	p.show(text, int64(s.ScheduledDone), int64(s.Schedules))
-}
-
-func (p *claimsProgress) claim(c *claims.ClaimResult) {
-	if c.Outcome == claims.Unexpected || c.Outcome == claims.Undecided {
-		p.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
-	}
 }
 
 func firstWhy(c *claims.ClaimResult) string {

@@ -15,7 +15,7 @@ import (
 // TestWordsOfAClientCommandNoTerminal: what a client says of itself, and why it cannot start, reaches the terminal without
 // control characters.
 func TestWordsOfAClientCommandNoTerminal(t *testing.T) {
-	if !slices.Contains(drivers(t), scenario.Process) {
+	if !slices.Contains(driversHere(t), scenario.Process) {
 		t.Skip("needs redis-server")
 	}
 	for name, c := range map[string]struct {

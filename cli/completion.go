@@ -8,6 +8,7 @@ import (
 	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -26,7 +27,7 @@ func complete(root *cobra.Command) {
 		situations = append(situations, x.ID+"\t"+x.Name)
 	}
 	offers := offeredByFields()
-	offers["lock"], offers["property"], offers["budget"] = locks, properties, audit.Budgets
+	offers["lock"], offers["property"], offers["budget"] = locks, properties, search.Budgets
 	for _, cmd := range root.Commands() {
 		for name, values := range offers {
 			if cmd.Flags().Lookup(name) == nil {

@@ -49,7 +49,8 @@ Exit codes: 0 it keeps to it, 1 it does not, 64 bad usage, 70 the masters could 
 }
 
 func checkClient(ctx context.Context, command []string, driver string, n int) (err error) {
-	d, _, err := campaign.ChooseDriver(ctx, driver, cluster.Software{})
+	all := drivers()
+	d, _, err := all.Choose(ctx, driver, cluster.Software{})
 	if err == nil && d.Start == nil {
 		err = fmt.Errorf("the driver %s has no real masters: install redis-server", d.Name)
 	}
@@ -66,7 +67,7 @@ func checkClient(ctx context.Context, command []string, driver string, n int) (e
 	if err != nil {
 		return err
 	}
-	clocks := func() (workload.ProgramClocks, error) { return campaign.ProgramClocks(ctx) }
+	clocks := func() (workload.ProgramClocks, error) { return all.ProgramClocks(ctx) }
 	follow := func(master int, link cluster.Link) { lint.Observe(master, link, func(cluster.Exchange) {}) }
 	err = remote.Conform(ctx, command, masters, clocks, follow, func(f remote.Finding) {
 		switch {

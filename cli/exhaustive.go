@@ -137,7 +137,7 @@ func (x *exhaustive) search(cmd *cobra.Command, e exhaust.Options, store string,
 
 func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, asJSON bool) error {
 	show := newProgress()
-	e.Live = show.exhausting
+	e.Live = show.steps
 	x, err := exhaust.Run(ctx, e)
 	show.done()
 	if err != nil {
@@ -164,15 +164,4 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 		err = verdictError(x.Verdict)
 	}
 	return err
-}
-
-// exhausting shows the progress of an exhaustive search. How much remains is unknown: the
-// number of open branches grows before it shrinks.
-func (p *progress) exhausting(s exhaust.Status) {
-	done, of := int64(s.States), int64(s.States+s.Open)
-	if s.Limit > 0 {
-		done, of = s.Elapsed.Milliseconds(), s.Limit.Milliseconds()
-	}
-	p.show(fmt.Sprintf("%5.1fs: %d states, %.0f a second, %d choices open; schedules with %d faults, at tick %d",
-		s.Elapsed.Seconds(), s.States, float64(s.States)/max(s.Elapsed.Seconds(), time.Millisecond.Seconds()), s.Open, s.Faults, s.Tick), done, of)
 }

@@ -9,8 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
-	"lockpick/campaign"
 )
 
 // machine offers the features that depend on the operating system: all but simulation.
@@ -64,9 +62,10 @@ doctor exits with 0 also where no Redis can be started.`,
 
 // leftovers lists what killed harnesses left behind, and removes it if clean is set.
 func leftovers(ctx context.Context, w io.Writer, clean bool) error {
-	look, mark, none := campaign.Leftovers, "LEFT", "none of a killed harness"
+	all := drivers()
+	look, mark, none := all.Leftovers, "LEFT", "none of a killed harness"
 	if clean {
-		look, mark = campaign.Sweep, "removed"
+		look, mark = all.Sweep, "removed"
 	}
 	found, err := look(ctx)
 	if err == nil && len(found) == 0 {

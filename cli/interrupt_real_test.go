@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
@@ -47,7 +46,7 @@ func started(t *testing.T, dir, driver string) (*exec.Cmd, *bytes.Buffer) {
 
 // TestInterrupt: Ctrl-C ends the run in order, with a report.
 func TestInterrupt(t *testing.T) {
-	for _, driver := range drivers(t) {
+	for _, driver := range driversHere(t) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -70,7 +69,7 @@ func TestInterrupt(t *testing.T) {
 // TestKilledHarness: kill -9 leaves a history that can be judged, and masters that
 // the next start removes.
 func TestKilledHarness(t *testing.T) {
-	for _, driver := range drivers(t) {
+	for _, driver := range driversHere(t) {
 		t.Run(driver, func(t *testing.T) {
 			dir := t.TempDir()
 			cmd, _ := started(t, dir, driver)
@@ -98,7 +97,8 @@ func TestKilledHarness(t *testing.T) {
 // nothingLeft checks that no master of a dead harness is left.
 func nothingLeft(t *testing.T) {
 	t.Helper()
-	removed, err := campaign.Sweep(t.Context())
+	all := drivers()
+	removed, err := all.Sweep(t.Context())
 	if err != nil || len(removed) > 0 {
 		t.Errorf("left behind: %v, %v", removed, err)
 	}

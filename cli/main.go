@@ -18,7 +18,6 @@ import (
 	"lockpick/checker"
 	"lockpick/reports/term"
 
-	_ "lockpick/internal/realdrivers"
 	"lockpick/internal/spelling"
 )
 
@@ -184,7 +183,7 @@ harness.`,
 	root.AddCommand(under("test", runCommand(), auditCommand(), claimsCommand(), searchCommand())...)
 	root.AddCommand(under("explain", showCommand(), whyCommand(), shrinkCommand(), replayCommand(), diffCommand())...)
 	root.AddCommand(under("operate", checkCommand(), watchCommand(), locksCommand(), riskCommand(), mastersCommand())...)
-	root.AddCommand(under("tools", serveCommand(), listCommand(), pruneCommand(), doctorCommand(), clientCommand(), mergeCommand())...)
+	root.AddCommand(under("tools", serveCommand(), listCommand(), pruneCommand(), doctorCommand(), clientCommand())...)
 	root.AddCommand(oldCommands()...)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommandGroupID("tools")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/cluster"
 )
@@ -73,10 +72,10 @@ func TestCommandLine(t *testing.T) {
 	})
 }
 
-// drivers are those that this machine has.
-func drivers(t *testing.T) []string {
+// driversHere are those that this machine has.
+func driversHere(t *testing.T) []string {
 	var have []string
-	for _, d := range campaign.RealDrivers {
+	for _, d := range drivers().Real {
 		if ok, why := d.Available(t.Context(), cluster.Software{}); ok {
 			have = append(have, d.Name)
 		} else {
@@ -93,7 +92,7 @@ type verdict struct{ Property, Level, Key, Verdict, Why string }
 
 // TestRunCheckReport is the main job as a script sees it.
 func TestRunCheckReport(t *testing.T) {
-	for _, driver := range drivers(t) {
+	for _, driver := range driversHere(t) {
 		t.Run(driver, func(t *testing.T) {
 			dir := t.TempDir()
 			broken, err := filepath.Abs("../examples/restart-without-persistence.yaml")

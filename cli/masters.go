@@ -66,7 +66,7 @@ Exit codes are those of run. Clients for pytest, Go and JUnit: docs/masters.md.`
 				return err
 			}
 			out.to = cmd.OutOrStdout()
-			return runMasters(cmd.Context(), s, campaign.Options{Store: campaign.Store{Dir: store}, Trust: programs.allow, AllowRemote: remote}, out, listen)
+			return runMasters(cmd.Context(), s, campaign.Options{Drivers: drivers(), Store: campaign.Store{Dir: store}, Trust: programs.allow, AllowRemote: remote}, out, listen)
 		},
 	}
 	cmd.Flags().SortFlags = false

@@ -20,7 +20,7 @@ import (
 // TestMastersEndWithTheProgramThatStartedThem: it is killed and closes nothing itself; no server is left, and the run has a
 // result.
 func TestMastersEndWithTheProgramThatStartedThem(t *testing.T) {
-	for _, driver := range drivers(t) {
+	for _, driver := range driversHere(t) {
 		t.Run(driver, func(t *testing.T) {
 			in, held, err := os.Pipe()
 			if err != nil {

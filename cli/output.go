@@ -66,17 +66,53 @@ func writeOutput(path string, write func(w io.Writer, dir string) error) error {
 	return err
 }
 
-// checkBaseline returns an error for a baseline that means stdout: it is read before it is written.
-func checkBaseline(path string) error {
-	if isStdout(path) {
-		return fmt.Errorf("--baseline %s: it is read and written, so it must be a file", path)
+// baselineAt reads the baseline that --baseline names. It returns nil if none is named or the file does not exist yet.
+func baselineAt[R any](path string, read func(string) (*R, error)) (*R, error) {
+	switch {
+	case path == "":
+		return nil, nil
+	case isStdout(path):
+		return nil, usageError{fmt.Errorf("--baseline %s: it is read and written, so it must be a file", path)}
 	}
+	r, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return r, nil
+}
+
+// keepBaseline writes a result as the baseline, if one is named that does not exist yet or is to be replaced. use says
+// what it is good for.
+func keepBaseline(path string, replace, interrupted bool, write func(string) error, use string) error {
+	if path == "" || !replace || interrupted {
+		return nil
+	}
+	if err := write(path); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and %s\n", path, use)
 	return nil
 }
 
-// alone makes a function for writeOutput of one that needs no folder.
-func alone(write func(io.Writer) error) func(io.Writer, string) error {
-	return func(w io.Writer, _ string) error { return write(w) }
+// outputs are the files that flags name, with what writes them. Files without a name are left out.
+type outputs []struct {
+	path  string
+	write func(w io.Writer, dir string) error
+}
+
+func (all outputs) write() error {
+	for _, f := range all {
+		if f.path == "" {
+			continue
+		}
+		if err := writeOutput(f.path, f.write); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeStored writes a file of the store completely or not at all: after an error, any earlier file of that name

@@ -11,7 +11,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
-	"lockpick/internal/wholefile"
+	"lockpick/internal/realdrivers"
 	"lockpick/reports"
 	"lockpick/search"
 	"lockpick/workload"
@@ -31,9 +31,14 @@ func Main(own ...workload.Kind) {
 	if len(own) > 0 {
 		judge.Program = calledAs(os.Args[0])
 	}
-	memory := bubble.Driver()
-	campaign.InMemory = &memory
 	os.Exit(run(os.Args[1:]))
+}
+
+// drivers returns all that this program can run masters and clients with.
+func drivers() campaign.Drivers {
+	all, memory := realdrivers.All(), bubble.Driver()
+	all.InMemory = &memory
+	return all
 }
 
 // calledAs returns how users call the program with a path: go run builds it in a folder that it deletes.
@@ -79,15 +84,8 @@ func foundHistory(c reports.Counterexample) *history.History {
 
 // keepFound stores a counterexample with the history in which it was found.
 func keepFound(s scenario.Scenario, h *history.History, store campaign.Store) (*history.History, *judge.Result, error) {
-	yaml, err := s.YAML()
+	dir, r, err := search.StoreFound(s, h, store)
 	if err != nil {
-		return h, nil, err
-	}
-	dir, r, err := store.Add(h, "")
-	if err != nil {
-		return h, r, err
-	}
-	if err := wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml)); err != nil {
 		return h, r, err
 	}
 	return h, r, writeReport(dir, h, r)

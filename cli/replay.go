@@ -98,7 +98,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 		}
 		return writeReport(dir, h, r)
 	}
-	out, err := search.Replay(ctx, how, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}, Trust: programs.allow})
+	out, err := search.Replay(ctx, how, campaign.Options{Drivers: drivers(), Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}, Trust: programs.allow})
 	show.done()
 	if err != nil {
 		return err

@@ -121,9 +121,7 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 	flags.WhatIf = !flags.noWhatIf
 	collectLessOften()
 	show := newProgress()
-	flags.Live = func(s risk.Status) {
-		show.steps(s.Done, s.Of, func() string { return fmt.Sprintf("%d of at most %d samples; now %s", s.Done, s.Of, s.Now) })
-	}
+	flags.Live = show.steps
 	r, err := risk.Estimate(cmd.Context(), flags.Options)
 	show.done()
 	if err != nil {

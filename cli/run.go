@@ -52,7 +52,7 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
 				return err
 			}
 			out.to = cmd.OutOrStdout()
-			return runScenario(cmd.Context(), s, campaign.Options{Store: campaign.Store{Dir: store}, Trust: programs.allow, AllowRemote: remote}, out)
+			return runScenario(cmd.Context(), s, campaign.Options{Drivers: drivers(), Store: campaign.Store{Dir: store}, Trust: programs.allow, AllowRemote: remote}, out)
 		},
 	}
 	cmd.Flags().SortFlags = false

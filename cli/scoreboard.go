@@ -12,7 +12,6 @@ import (
 	"lockpick/audit/card"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"lockpick/audit"
 	"lockpick/campaign"
@@ -42,13 +41,8 @@ var ownOnScoreboard = audit.Entrant{
 }
 
 // compareLocks makes the scoreboard of some locks.
-func compareLocks(cmd *cobra.Command, names []string, a auditFlags) (err error) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(onScoreboard, f.Name) {
-			err = usageError{fmt.Errorf("--%s is about one lock: a scoreboard has none", f.Name)}
-		}
-	})
-	if err != nil {
+func compareLocks(cmd *cobra.Command, names []string, a auditFlags) error {
+	if err := onlyFlags(cmd, onScoreboard, "is about one lock: a scoreboard has none"); err != nil {
 		return err
 	}
 	flags := scoreboardFlags{html: a.html, markdown: a.markdown, store: a.store, asJSON: a.asJSON}
@@ -109,10 +103,10 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 	if err != nil {
 		return err
 	}
-	show := newAuditProgress()
-	flags.Audit.Driver, flags.Audit.Store = scenario.Process, campaign.Store{Dir: flags.store}
-	flags.Audit.Progress, flags.Audit.Live, flags.Audit.Report = func(string, ...any) {}, show.live, writeReport
-	flags.Confirm.Progress, flags.Confirm.Run = show.line, campaign.Options{Client: []string{self, "client"}}
+	show := newProgress()
+	flags.Audit.Drivers, flags.Audit.Driver, flags.Audit.Store = drivers(), scenario.Process, campaign.Store{Dir: flags.store}
+	flags.Audit.Progress, flags.Audit.Live, flags.Audit.Report = func(string, ...any) {}, show.steps, writeReport
+	flags.Confirm.Progress, flags.Confirm.Run = show.line, campaign.Options{Drivers: drivers(), Client: []string{self, "client"}}
 	flags.Begin = func(e audit.Entrant, i int) {
 		if e.Missing != "" {
 			show.line("%d of %d, %s: not tried: %s", i+1, len(flags.Entrants), e.Name, e.Missing)
@@ -150,15 +144,8 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 		if err := writeStored(page, writePage); err != nil {
 			return err
 		}
-		if flags.html != "" {
-			if err := writeOutput(flags.html, writePage); err != nil {
-				return err
-			}
-		}
-		if flags.markdown != "" {
-			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return card.ScoreboardMarkdown(w, b) }); err != nil {
-				return err
-			}
+		if err := (outputs{{flags.html, writePage}, {flags.markdown, func(w io.Writer, _ string) error { return card.ScoreboardMarkdown(w, b) }}}).write(); err != nil {
+			return err
 		}
 	}
 	switch {

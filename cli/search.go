@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,11 +23,12 @@ import (
 func searchCommand() *cobra.Command {
 	var flags scenarioFlags
 	var x search.ExploreOptions
-	var store, shard, out string
+	var store string
+	var shard shardFlags
 	var noShrink, asJSON bool
 	var all exhaustive
 	cmd := &cobra.Command{
-		Use:   "search [SCENARIO.yaml]",
+		Use:   "search [SCENARIO.yaml | PART …]",
 		Short: "Search for a violation: in many short simulated schedules, or in all of them",
 		Long: `Search draws short schedules from a scenario (a file, or the defaults with flags): how many
 clients, how long they hold the lock, which faults strike whom when, in what order things happen.
@@ -46,8 +46,9 @@ with a schedule only the seed and the scheduler vary.
 
 With --out the exploration is one shard of many, on many machines: --shard 3/64, or the index that
 Slurm, Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard writes what it finds
-into a file, which lockpick merge unites with the others. Give every shard the same --seed and
---schedules (of all shards together). A shard that is started again goes on where its file ends.
+into a file, as it finds it; one that is started again goes on where its file ends. Give every shard
+the same --seed and --schedules (of all shards together). With these files as arguments, search
+judges them as if one machine had done it all.
 
 With --exhaustive it tries every schedule of a few clients on a few masters: every choice of faults,
 their targets and times, every order of messages, and every length of a hold. The result is either that
@@ -66,10 +67,19 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
   lockpick search --faults kill --restart-delay 1s --time-limit 1m --collect
   lockpick search examples/restart-without-persistence.yaml --schedules 100
   lockpick search --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json
+  lockpick search part-*.json                               what all shards found together
   lockpick search --exhaustive --persistence always          holds for all schedules within bounds
   lockpick search --exhaustive --faults late,lost --max-faults 2 --time-limit 10m`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if hasParts(args) {
+				return nil
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if hasParts(args) {
+				return searchParts(cmd, args, store, !noShrink, asJSON)
+			}
 			if err := all.check(cmd); err != nil {
 				return err
 			}
@@ -96,13 +106,10 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 				return usageError{fmt.Errorf("--schedules: give a number above 0, or a --time-limit")}
 			}
 			x.Base, x.Properties, x.Run = s, s.Properties, runnerOf(s)
-			if out != "" {
-				return exploreShard(cmd, x, shard, out)
+			if shard.given() {
+				return exploreShard(cmd, x, shard)
 			}
-			if shard != "" {
-				return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
-			}
-			return explore(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
+			return explore(cmd, x, campaign.Store{Dir: store}, !noShrink, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -114,7 +121,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.BoolVar(&all.on, "exhaustive", false, "try every schedule within small bounds, instead of drawing some")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
-	shardFlags(cmd, &shard, &out, "exploration")
+	shard.register(cmd, "exploration")
 	flags.register(cmd, func(f *scenario.Field) bool { return !f.RunOnly })
 	all.flags(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
@@ -123,21 +130,47 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	return cmd
 }
 
-func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store, shrink, asJSON bool) error {
+func explore(cmd *cobra.Command, e search.ExploreOptions, store campaign.Store, shrink, asJSON bool) error {
 	collectLessOften()
 	show := newProgress()
-	e.Live = show.exploring
-	x, err := search.Explore(ctx, e)
+	e.Live = show.steps
+	x, err := search.Explore(cmd.Context(), e)
 	show.done()
 	if err != nil {
 		return flagProblem(err)
 	}
+	return reportExplored(cmd, e.Base, x, store, shrink, asJSON)
+}
+
+// exploreShard searches one shard of an exploration.
+func exploreShard(cmd *cobra.Command, e search.ExploreOptions, flags shardFlags) error {
+	if e.Schedules == 0 {
+		return usageError{errors.New("--schedules: say how many all shards have together; --time-limit then limits each of them")}
+	}
+	newPart := func(s search.Shard) (*search.Part[search.Share], error) {
+		if !cmd.Flags().Changed("seed") && cmd.Flags().NArg() == 0 && !s.Whole() {
+			return nil, errors.New("--seed: shards need the same seed: choose one, for all of them")
+		}
+		return search.NewExplorePart(e, s)
+	}
+	return runShard(flags, newPart, func(s search.Shard, p *search.Part[search.Share]) error {
+		collectLessOften()
+		show := newProgress()
+		e.Live = show.steps
+		defer show.done()
+		return search.ExploreShard(cmd.Context(), e, s, p)
+	})
+}
+
+// reportExplored prints the result of an exploration, and turns its verdict into the exit code.
+func reportExplored(cmd *cobra.Command, base scenario.Scenario, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
+	out := cmd.OutOrStdout()
 	if !asJSON {
-		if err := reports.Explored(os.Stdout, e.Base, x, terminalOptions()); err != nil {
+		if err := reports.Explored(out, base, x, terminalOptions()); err != nil {
 			return err
 		}
 	}
-	return reportFound(ctx, os.Stdout, x, store, shrink, asJSON)
+	return reportFound(cmd.Context(), out, x, store, shrink, asJSON)
 }
 
 // reportFound shrinks the findings to counterexamples, stores them, prints them to out, and turns the verdict
@@ -194,16 +227,4 @@ func keep(ctx context.Context, s scenario.Scenario, found *history.History, stor
 		return h, r, err
 	}
 	return h, r, writeReport(dir, h, r)
-}
-
-// exploring shows the progress of an exploration.
-func (p *progress) exploring(s search.ExploreStatus) {
-	done, of, what := int64(s.Schedules), int64(s.Of), fmt.Sprintf("%d schedules", s.Schedules)
-	if s.Of > 0 {
-		what += fmt.Sprintf(" of %d", s.Of)
-	} else {
-		done, of = s.Elapsed.Milliseconds(), s.Limit.Milliseconds()
-	}
-	p.show(fmt.Sprintf("%5.1fs: %s, %.0f a second, %d leases granted, %d violations, %d distinct",
-		s.Elapsed.Seconds(), what, float64(s.Schedules)/max(s.Elapsed.Seconds(), time.Millisecond.Seconds()), s.Granted, s.Violations, s.Distinct), done, of)
 }

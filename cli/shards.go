@@ -1,82 +1,41 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/claims"
-	"lockpick/internal/otherfile"
-	"lockpick/reports"
 	"lockpick/search"
 )
 
-// exploreShard searches one shard of an exploration and writes its part. If the file already contains the
-// shard, the search resumes where it ended.
-func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string) (err error) {
-	if e.Schedules == 0 {
-		return usageError{errors.New("--schedules: say how many all shards have together; --time-limit then limits each of them")}
-	}
-	var from string
-	if e.Shard, from, err = shardOf(shard); err != nil {
-		return err
-	}
-	if !cmd.Flags().Changed("seed") && cmd.Flags().NArg() == 0 && !e.Shard.Whole() {
-		return usageError{errors.New("--seed: shards need the same seed: choose one, for all of them")}
-	}
-	part, err := search.NewPart(e)
-	if err != nil {
-		return usageError{err}
-	}
-	if e.Resume, err = earlier(part, e.Shard, out); err != nil {
-		return usageError{err}
-	}
-	fmt.Fprintf(os.Stderr, "shard %v (%s), seed %d\n", e.Shard, from, e.Base.Seed)
-	if e.Resume != nil {
-		fmt.Fprintf(os.Stderr, "%s has %d of its schedules: going on from there\n", out, e.Resume.Done)
-	}
-	collectLessOften()
-	show := newProgress()
-	e.Live = show.exploring
-	x, err := search.Explore(cmd.Context(), e)
-	show.done()
-	if err != nil {
-		return err
-	}
-	if err := part.Add(e.Shard, x); err != nil {
-		return err
-	}
-	if err := writeOutput(out, alone(part.Write)); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%d schedules, %d distinct violations: written to %s\n", x.Schedules, len(x.Found), outputName(out))
-	if x.Interrupted || x.OutOfTime {
-		return verdictError(checker.Unknown)
-	}
-	return nil
+// shardFlags are the flags of a command whose work can be split into shards.
+type shardFlags struct{ shard, out string }
+
+// register adds the flags.
+func (f *shardFlags) register(cmd *cobra.Command, what string) {
+	cmd.Flags().StringVar(&f.shard, "shard", "", "do one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
+	outputFlag(cmd, &f.out, "out", "", "write what the shard found of the "+what+" to this file; lockpick "+cmd.Name()+" with all such files says what they found together")
 }
 
-// shardFlags adds the flags of a command whose work can be split into shards.
-func shardFlags(cmd *cobra.Command, shard, out *string, what string) {
-	cmd.Flags().StringVar(shard, "shard", "", "do one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
-	outputFlag(cmd, out, "out", "", "write what the shard found of the "+what+" to this file, for lockpick merge")
-}
+// given reports whether the command does one shard.
+func (f *shardFlags) given() bool { return f.shard != "" || f.out != "" }
 
-// shardOf returns the shard, and where it was named: in --shard, or in the environment of a job array.
-func shardOf(flag string) (s search.Shard, from string, err error) {
-	if flag != "" {
-		s, err = search.ParseShard(flag)
+// which returns the shard, and where it was named: in --shard, or in the environment of a job array.
+func (f *shardFlags) which() (s search.Shard, from string, err error) {
+	if f.out == "" {
+		return s, "", usageError{errors.New("--shard: a shard alone says little: add --out with the file for what it finds")}
+	}
+	if f.shard != "" {
+		s, err = search.ParseShard(f.shard)
 		from = "--shard"
 	} else {
 		s, from, err = search.ShardFrom(os.Getenv)
@@ -88,133 +47,68 @@ func shardOf(flag string) (s search.Shard, from string, err error) {
 	return s, from, nil
 }
 
-// batchShard does the remaining units of one shard, and writes the part. part describes the whole batch, with
-// nothing done; run does some units and adds their results to it.
-func batchShard[R any](part *search.Batch[R], s search.Shard, from, out string, run func(units []string) (interrupted bool, err error)) error {
-	if out == "" {
-		return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
+// runShard does the units of a shard that its file does not have, and appends their results to it. newPart makes the part
+// of the job without results; run does what is left.
+func runShard[R any](f shardFlags, newPart func(search.Shard) (*search.Part[R], error), run func(search.Shard, *search.Part[R]) error) (err error) {
+	s, from, err := f.which()
+	if err != nil {
+		return err
 	}
-	before, err := earlierBatch(part, out)
+	p, err := newPart(s)
+	if err != nil {
+		return usageError{err}
+	}
+	path := f.out
+	if isStdout(path) {
+		path = "/dev/stdout"
+	}
+	closeFile, err := p.Open(path)
 	if err != nil {
 		return usageError{fmt.Errorf("--out: %w", err)}
 	}
-	if before != nil {
-		part.Done = before.Done
+	defer func() { err = errors.Join(err, closeFile()) }()
+	fmt.Fprintf(os.Stderr, "shard %v (%s): %d of its %s to do\n", s, from, len(p.Left(s)), p.Kind)
+	if err := run(s, p); err != nil {
+		return flagProblem(err)
 	}
-	left := part.Left(s)
-	fmt.Fprintf(os.Stderr, "shard %v (%s): %d to do\n", s, from, len(left))
-	interrupted := false
-	if len(left) > 0 {
-		var err error
-		if interrupted, err = run(left); err != nil {
-			return err
-		}
-	}
-	if err := writeOutput(out, alone(part.Write)); err != nil {
-		return err
-	}
-	left = part.Left(s)
-	fmt.Fprintf(os.Stderr, "written to %s\n", outputName(out))
-	if interrupted || len(left) > 0 {
-		return verdictError(checker.Unknown)
+	fmt.Fprintf(os.Stderr, "written to %s\n", outputName(f.out))
+	if n := len(p.Left(s)); n > 0 {
+		return undecidedError{Verdict: checker.Unknown, Why: fmt.Sprintf("%d of the shard's %s are left: the same command goes on", n, p.Kind)}
 	}
 	return nil
 }
 
-// resumable reports whether the file of a part exists: stdout, devices and pipes are only written.
-func resumable(file string) bool {
-	info, err := os.Stat(file)
-	return !isStdout(file) && (err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular())
-}
+// hasParts reports whether one of the arguments is a file of a part: then all must be.
+func hasParts(args []string) bool { return slices.ContainsFunc(args, search.IsPart) }
 
-// earlierBatch returns what the file already contains of a batch, or nil if there is no such file. It fails if the
-// file belongs to another batch, so that the caller does not overwrite it.
-func earlierBatch[R any](part *search.Batch[R], file string) (before *search.Batch[R], err error) {
-	if !resumable(file) {
-		return nil, nil
-	}
-	text, err := otherfile.Read(file, otherfile.MaxPart)
-	if err != nil {
-		return nil, err
-	}
-	if before, err = search.ParseBatch[R](part.Kind, text); err == nil {
-		_, _, err = search.MergeBatches(part, before)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s is there and cannot be resumed: %w", file, err)
-	}
-	return before, nil
-}
-
-// claimsShard verifies one shard of the claims.
-func claimsShard(ctx context.Context, all []claims.Claim, opt claims.Options, flags claimsFlags, show *claimsProgress) error {
-	s, from, err := shardOf(flags.shard)
-	if err != nil {
-		return err
-	}
-	part, err := claims.NewShard(all, opt, s)
-	if err != nil {
-		return usageError{err}
-	}
-	return batchShard(part, s, from, flags.out, func(units []string) (bool, error) {
-		mine := slices.DeleteFunc(slices.Clone(all), func(c claims.Claim) bool { return !slices.Contains(units, c.ID) })
-		r, err := claims.Verify(ctx, mine, opt)
-		show.done()
-		if err != nil {
-			return false, err
+// onlyFlags returns an error if a flag is given that is not among these.
+func onlyFlags(cmd *cobra.Command, these []string, why string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(these, f.Name) {
+			err = usageError{fmt.Errorf("--%s %s", f.Name, why)}
 		}
-		return r.Interrupted, claims.AddShard(part, r)
 	})
+	return err
 }
 
-// auditShard audits one shard of the situations.
-func auditShard(ctx context.Context, flags auditFlags, show *auditProgress) error {
-	s, from, err := shardOf(flags.shard)
-	if err != nil {
-		return err
-	}
-	part, err := audit.NewShard(flags.Options, s)
-	if err != nil {
-		return usageError{err}
-	}
-	return batchShard(part, s, from, flags.out, func(units []string) (bool, error) {
-		opt := flags.Options
-		opt.Only = units
-		r, err := audit.Run(ctx, opt)
-		show.done()
-		if err != nil {
-			return false, flagProblem(err)
-		}
-		return r.Interrupted, audit.AddShard(part, r)
-	})
+// saidByParts is why a command that reads parts does not take a flag.
+const saidByParts = "is about what is tried: the parts say what was"
+
+// withParts lists the flags of a command that reads parts: those that say where the result goes, and some more.
+func withParts(more ...string) []string {
+	return append(more, "store", "json", "html", "junit", "markdown", "baseline", "update-baseline")
 }
 
-// readBatches reads the parts of one kind, merges them, prints what is missing, and writes the merged part to
-// the file out unless that is empty.
-func readBatches[R any](kind string, files []string, merge func(...*search.Batch[R]) (*search.Batch[R], []string, error), out string) (whole *search.Batch[R], err error) {
-	var parts []*search.Batch[R]
-	for _, file := range files {
-		text, err := otherfile.Read(file, otherfile.MaxPart)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		p, err := search.ParseBatch[R](kind, text)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("%s: %w", file, err)}
-		}
-		parts = append(parts, p)
-	}
-	whole, notes, err := merge(parts...)
+// readParts reads parts, and prints what is to be known about them.
+func readParts[R any](kind string, files []string) (*search.Part[R], error) {
+	p, notes, err := search.ReadParts[R](kind, files...)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	for _, n := range append(notes, whole.Missing()...) {
+	for _, n := range append(notes, p.Missing()...) {
 		fmt.Fprintln(os.Stderr, n)
 	}
-	if out != "" {
-		return whole, writeOutput(out, alone(whole.Write))
-	}
-	return whole, nil
+	return p, nil
 }
 
 // noteAway prints how many findings have their runs on other machines.
@@ -224,133 +118,68 @@ func noteAway(away int) {
 	}
 }
 
-// mergeClaims merges the parts of a verification and prints the result to screen.
-func mergeClaims(screen io.Writer, files, catalogues []string, store, out string, asJSON bool) error {
-	whole, err := readBatches[claims.Sharded](claims.ShardKind, files, search.MergeBatches, out)
+// searchParts shows what the shards of an exploration found together.
+func searchParts(cmd *cobra.Command, files []string, store string, shrink, asJSON bool) error {
+	if err := onlyFlags(cmd, withParts("no-shrink"), saidByParts); err != nil {
+		return err
+	}
+	p, err := readParts[search.Share](search.ExploreKind, files)
 	if err != nil {
 		return err
 	}
-	all, err := claims.Load(catalogues...)
+	x, base, err := search.Explored(p)
 	if err != nil {
 		return usageError{err}
 	}
-	r, away, err := claims.Merged(whole, all, campaign.Store{Dir: store})
+	return reportExplored(cmd, base, x, campaign.Store{Dir: store}, shrink, asJSON)
+}
+
+// claimsParts shows what the shards of a verification found together.
+func claimsParts(cmd *cobra.Command, files []string, flags claimsFlags) error {
+	if err := onlyFlags(cmd, withParts("catalogue", "mutants"), saidByParts); err != nil {
+		return err
+	}
+	p, err := readParts[claims.Sharded](claims.ShardKind, files)
+	if err != nil {
+		return err
+	}
+	all, err := claims.Load(flags.catalogue...)
+	if err != nil {
+		return usageError{err}
+	}
+	before, err := baselineAt(flags.baseline, claims.ReadResult)
+	if err != nil {
+		return err
+	}
+	r, away, err := claims.Merged(p, all, campaign.Store{Dir: flags.store})
 	if err != nil {
 		return usageError{err}
 	}
 	noteAway(away)
-	return reportClaims(screen, all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
+	return reportClaims(cmd.OutOrStdout(), all, r, before, flags)
 }
 
-// mergeAudit merges the parts of an audit and prints the result to screen.
-func mergeAudit(screen io.Writer, files []string, store, out string, asJSON bool) error {
-	whole, err := readBatches[audit.Sharded](audit.ShardKind, files, search.MergeBatches, out)
+// auditParts shows what the shards of an audit found together.
+func auditParts(cmd *cobra.Command, files []string, flags auditFlags) error {
+	if err := onlyFlags(cmd, withParts("strict"), saidByParts); err != nil {
+		return err
+	}
+	p, err := readParts[audit.Sharded](audit.ShardKind, files)
 	if err != nil {
 		return err
 	}
-	r, away, err := audit.Merged(whole, campaign.Store{Dir: store})
+	before, err := baselineAt(flags.baseline, audit.ReadResult)
+	if err != nil {
+		return err
+	}
+	r, away, err := audit.Merged(p, campaign.Store{Dir: flags.store})
 	if err != nil {
 		return usageError{err}
 	}
 	noteAway(away)
-	return reportAudit(screen, &audit.Judged{Result: r}, auditFlags{store: store, asJSON: asJSON})
-}
-
-// earlier returns what the file already contains of the shard, or nil if there is no such file. It fails if
-// the file belongs to another exploration, so that the caller does not overwrite it.
-func earlier(part *search.Part, s search.Shard, file string) (*search.Share, error) {
-	if !resumable(file) {
-		return nil, nil
-	}
-	before, err := readPart(file)
-	if err == nil {
-		_, _, err = search.Merge(part, before)
-	}
+	judged, err := audit.Judge(r, before, flags.strict)
 	if err != nil {
-		return nil, fmt.Errorf("--out: %s is there and cannot be resumed: %w", file, err)
+		return usageError{fmt.Errorf("--baseline %s: %w", flags.baseline, err)}
 	}
-	return before.Shares[s.Index], nil
-}
-
-func readPart(file string) (*search.Part, error) {
-	text, err := otherfile.Read(file, otherfile.MaxPart)
-	if err != nil {
-		return nil, err
-	}
-	return search.ReadPart(bytes.NewReader(text))
-}
-
-func mergeCommand() *cobra.Command {
-	var store, out string
-	var noShrink, asJSON bool
-	var catalogues []string
-	cmd := &cobra.Command{
-		Use:   "merge PART.json ...",
-		Short: "Unite what the shards of search, claims or audit found",
-		Long: `Merge reads the files that search, claims or audit --shard … --out wrote, or that merge
-itself wrote, and judges them as if one machine had done it all: the counts and bounds are those of the
-whole. The order of the files does not matter, and a shard that occurs twice counts once. Of an
-exploration distinct violations are united; the counterexample of each is shrunk and kept as a run in
-the store. Of claims and audits the evidence is copied from the shards' stores where they are
-on this machine.
-
-Files of other versions, scenarios, bounds or seeds are refused. Missing shards are named, and nothing
-holds while one is missing.
-
-Exit codes: those of the command whose shards they are; 2 also if shards are missing.`,
-		Example: `  lockpick merge part-*.json
-  lockpick merge part-*.json --out merged.json --json`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			screen := cmd.OutOrStdout()
-			first, err := otherfile.Read(args[0], otherfile.MaxPart)
-			if err != nil {
-				return usageError{err}
-			}
-			switch search.KindOf(first) {
-			case claims.ShardKind:
-				return mergeClaims(screen, args, catalogues, store, out, asJSON)
-			case audit.ShardKind:
-				return mergeAudit(screen, args, store, out, asJSON)
-			}
-			var parts []*search.Part
-			for _, file := range args {
-				p, err := readPart(file)
-				if err != nil {
-					return usageError{fmt.Errorf("%s: %w", file, err)}
-				}
-				parts = append(parts, p)
-			}
-			whole, notes, err := search.Merge(parts...)
-			if err != nil {
-				return usageError{err}
-			}
-			for _, n := range notes {
-				fmt.Fprintln(os.Stderr, n)
-			}
-			if out != "" {
-				if err := writeOutput(out, alone(whole.Write)); err != nil {
-					return err
-				}
-			}
-			x, base, err := whole.Explored()
-			if err != nil {
-				return usageError{err}
-			}
-			if !asJSON {
-				if err := reports.Explored(screen, base, x, terminalOptions()); err != nil {
-					return err
-				}
-			}
-			return reportFound(cmd.Context(), screen, x, campaign.Store{Dir: store}, !noShrink, asJSON)
-		},
-	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	outputFlag(cmd, &out, "out", "", "also write the merged part to this file")
-	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
-	f.StringSliceVar(&catalogues, "catalogue", []string{claims.BuiltIn}, "files of claims, if those that were sharded are not the built-in ones")
-	storeFlag(cmd, &store)
-	jsonFlag(cmd, &asJSON)
-	return cmd
+	return reportAudit(cmd.OutOrStdout(), judged, flags)
 }

@@ -13,7 +13,7 @@ import (
 // wholeExploration is what the shards of a test search together.
 var wholeExploration = []string{"--seed", "7", "--schedules", "90", "--faults", "kill,partition"}
 
-// foundBy is what merge and explore print as JSON, without what differs from run to run.
+// foundBy is what search prints as JSON, without what differs from run to run.
 func foundBy(t *testing.T, stdout string) string {
 	t.Helper()
 	var all map[string]any
@@ -32,7 +32,7 @@ func foundBy(t *testing.T, stdout string) string {
 }
 
 // TestShardsOfAJobArrayAreTheWhole starts the jobs that Kubernetes would start, kills one of them
-// halfway and starts it again, and merges what they found: it is what one process finds.
+// halfway and starts it again, and reads what they found: it is what one process finds.
 func TestShardsOfAJobArrayAreTheWhole(t *testing.T) {
 	dir := t.TempDir()
 	stdout, _, code := lockpick(t, dir, append([]string{"search", "--collect", "--no-shrink", "--json"}, wholeExploration...)...)
@@ -49,39 +49,53 @@ func TestShardsOfAJobArrayAreTheWhole(t *testing.T) {
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Process.Kill() // at any time: its file is complete or not there
+	_ = killed.Process.Kill() // at any time: its file goes on where it ends
 	_ = killed.Wait()
 	for index := range 3 {
 		if out, err := job(index).CombinedOutput(); err != nil {
 			t.Fatalf("job %d: %v\n%s", index, err, out)
 		}
 		if index == 1 {
-			_, stderr, code := lockpick(t, dir, "merge", "part-0.json", "part-1.json", "--no-shrink", "--json")
-			if code != exitViolated {
+			_, stderr, code := lockpick(t, dir, "search", "part-0.json", "part-1.json", "--no-shrink", "--json")
+			if code != exitViolated || !strings.Contains(stderr, "1 shard is missing of 3: 3") {
 				t.Errorf("with a shard missing: exit %d\n%s", code, stderr)
 			}
 		}
 	}
-	stdout, stderr, code := lockpick(t, dir, "merge", "part-2.json", "part-0.json", "part-1.json", "part-2.json", "--no-shrink", "--json", "--out", "merged.json")
+	stdout, stderr, code := lockpick(t, dir, "search", "part-2.json", "part-0.json", "part-1.json", "part-2.json", "--no-shrink", "--json")
 	if code != exitViolated || !strings.Contains(stderr, "count once: 3") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	if got := foundBy(t, stdout); got != want {
-		t.Errorf("merged:\n%s\nwhole:\n%s", got, want)
+		t.Errorf("together:\n%s\nwhole:\n%s", got, want)
 	}
-	// A part that is complete is not searched again, and merged parts can be merged.
+	// A part that is complete is not searched again, and files of parts that are joined are again one.
 	out, err := job(0).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "part-0.json has 30 of its schedules") {
+	if err != nil || !strings.Contains(string(out), ": 0 of its schedules to do") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if stdout, _, _ := lockpick(t, dir, "merge", "merged.json", "--no-shrink", "--json"); foundBy(t, stdout) != want {
-		t.Error("what merge wrote does not say what it printed")
+	var joined []byte
+	for index := range 3 {
+		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("part-%d.json", index)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined = append(joined, b...)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "joined.json"), joined, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _, _ := lockpick(t, dir, "search", "joined.json", "--no-shrink", "--json"); foundBy(t, stdout) != want {
+		t.Error("joined files are not the whole")
 	}
 }
 
 func TestMistakesWithShards(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "not-a-part.json"), []byte(`{"a": 1}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "not-a-part.json"), []byte(`{"a": 1}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "part.json"), []byte(`{"lockpick_part":2,"kind":"situations","units":["quiet"],"shards":1}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
@@ -91,8 +105,13 @@ func TestMistakesWithShards(t *testing.T) {
 		{"explore --shard 1/2 --out p.json", "shards need the same seed"},
 		{"explore --shard 1/2 --seed 1 --time-limit 1s --out p.json", "say how many all shards have together"},
 		{"explore --shard 1/2 --seed 1 --out not-a-part.json", "not-a-part.json is there and cannot be resumed"},
-		{"merge nowhere.json", "nowhere.json"},
-		{"merge not-a-part.json", "the format is 0, and this version reads 1"},
+		{"explore --shard 1/2 --seed 1 --out no/such/folder.json", "no/such/folder.json"},
+		{"claims nowhere.json", "nowhere.json"},
+		{"claims not-a-part.json", "it does not begin with the job"},
+		{"claims part.json", `its units are "situations", not claims`},
+		{"audit part.json --seed 3", "--seed is about what is tried: the parts say what was"},
+		{"search part.json not-a-part.json", "these parts do not belong together"},
+		{"merge part.json", "there is no command merge"},
 	} {
 		_, stderr, code := lockpick(t, dir, strings.Fields(c.args)...)
 		if code != exitUsage || !strings.Contains(stderr, c.want) {

@@ -100,12 +100,6 @@ func shrinkWith(ctx context.Context, how reduce.ShrinkOptions) (*reduce.ShrinkRe
 	collectLessOften()
 	show := newProgress()
 	defer show.done()
-	how.Live = show.shrinking
+	how.Live = show.steps
 	return reduce.Shrink(ctx, how)
-}
-
-// shrinking shows the progress of shrinking.
-func (p *progress) shrinking(s reduce.ShrinkStatus) {
-	p.show(fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",
-		s.Elapsed.Seconds(), s.Size.Faults, s.Size.Clients, s.Size.Masters, s.Size.Keys, s.Runs), s.Elapsed.Milliseconds(), s.Limit.Milliseconds())
 }

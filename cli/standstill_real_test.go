@@ -26,7 +26,7 @@ var (
 // machine does that is suspended. Whether the run is over by then or goes on for as long again, it ends, leaves
 // nothing, and convicts no correct lock of anything.
 func TestTheMachineStandsStill(t *testing.T) {
-	if !slices.Contains(drivers(t), scenario.Process) {
+	if !slices.Contains(driversHere(t), scenario.Process) {
 		t.Skip("no redis-server on this machine")
 	}
 	for _, v := range []victim{

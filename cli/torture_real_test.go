@@ -111,7 +111,7 @@ func TestTorture(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-torture.seed=%d", seed)
-	have := drivers(t)
+	have := driversHere(t)
 	for _, part := range []struct {
 		driver  string
 		victims []victim

@@ -53,9 +53,7 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 			collectLessOften()
 			show := newProgress()
 			how.Scenario = s
-			how.Live = func(done, of int) {
-				show.steps(done, of, func() string { return fmt.Sprintf("%d of at most %d runs", done, of) })
-			}
+			how.Live = show.steps
 			r, err := reduce.Why(cmd.Context(), how)
 			show.done()
 			if errors.Is(err, reduce.ErrNotReproduced) {

@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/search"
 )
 
 // Audit tests the lock in the battery of situations of lockpick audit. It fails the test once for each
@@ -48,7 +49,7 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	}
 	c := prepare(t, "Audit", usedByAudit, make, append(slices.Clone(options), Properties("L2")))
 	r := &runner{t: t, real: c.real}
-	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, Only: given.only, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
+	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: search.Quick, Seed: c.base.Seed, Most: given.schedules, Only: given.only, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
 	if c.real {
 		opt.Driver = scenario.Process
 	}

@@ -29,5 +29,5 @@ func onProcesses(ctx context.Context, s scenario.Scenario) (h *history.History, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, masters.Close()) }()
-	return campaign.Enact(ctx, s, masters, nil)
+	return campaign.Enact(ctx, s, masters)
 }

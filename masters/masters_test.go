@@ -20,7 +20,7 @@ import (
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/history"
-	_ "lockpick/internal/realdrivers"
+	"lockpick/internal/realdrivers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,11 +38,12 @@ type session struct {
 // started starts a session on real masters. It ends with the test.
 func started(t *testing.T, driver string, change func(*scenario.Scenario)) *session {
 	t.Helper()
-	i := slices.IndexFunc(campaign.RealDrivers, func(d campaign.Driver) bool { return d.Name == driver })
+	all := realdrivers.All()
+	i := slices.IndexFunc(all.Real, func(d campaign.Driver) bool { return d.Name == driver })
 	if i < 0 {
 		t.Skip("no driver " + driver + " on this system")
 	}
-	if ok, why := campaign.RealDrivers[i].Available(t.Context(), cluster.Software{}); !ok {
+	if ok, why := all.Real[i].Available(t.Context(), cluster.Software{}); !ok {
 		t.Skipf("no driver %s: %s", driver, why)
 	}
 	s := scenario.Defaults()
@@ -58,7 +59,7 @@ func started(t *testing.T, driver string, change func(*scenario.Scenario)) *sess
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan State, 1)
-	opt := campaign.Options{Store: campaign.Store{Dir: t.TempDir()}, Progress: t.Logf}
+	opt := campaign.Options{Drivers: all, Store: campaign.Store{Dir: t.TempDir()}, Progress: t.Logf}
 	opt.Session = func(ctx context.Context, session *campaign.Session) error {
 		return x.Serve(ctx, session, func(s State) { ready <- s })
 	}

@@ -176,12 +176,12 @@ func (s *Setup) effects() checker.Property {
 // outcome says which properties a sample violates.
 type outcome struct{ exclusion, effects bool }
 
-// run simulates a scenario, and returns the violations that the holder takes part in.
-func run(ctx context.Context, s *Setup, c scenario.Scenario) (outcome, error) {
+// run simulates a scenario with the memory of a pool, and returns the violations that the holder takes part in.
+func run(ctx context.Context, pool *campaign.Pool, s *Setup, c scenario.Scenario) (outcome, error) {
 	if err := c.Check(); err != nil {
 		return outcome{}, &judge.HarnessError{Err: fmt.Errorf("a sample is not a scenario: %w", err)}
 	}
-	h, err := campaign.Simulate(ctx, c, campaign.SimulateOptions{})
+	h, err := campaign.Simulate(ctx, c, campaign.SimulateOptions{Pool: pool})
 	if err != nil {
 		return outcome{}, err
 	}

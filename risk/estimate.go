@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"lockpick/campaign"
 	"lockpick/campaign/scenario"
+	"lockpick/internal/crew"
+	"lockpick/search"
 )
 
 // Options configures an estimate.
@@ -22,13 +23,7 @@ type Options struct {
 	Samples int  // of each kind of fault; 0: 1,000. Pairs and other setups get fewer
 	WhatIf  bool // estimate other setups too
 	Seed    uint64
-	Live    func(Status) // called after each sample; may be nil
-}
-
-// Status is the progress of an estimate.
-type Status struct {
-	Now      string // the simulated cause
-	Done, Of int    // samples so far, and in all
+	Live    search.Live // of samples; may be nil
 }
 
 // ResultFile is the name of the file in which a store keeps an estimate.
@@ -147,8 +142,7 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 
 // estimator counts the samples of all setups together.
 type estimator struct {
-	live     func(Status)
-	mu       sync.Mutex
+	live     search.Live
 	done, of int
 }
 
@@ -199,7 +193,17 @@ func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause st
 		if len(all[i].of) == 2 {
 			n = pairsOf(n)
 		}
-		if err := e.sample(ctx, &s, &all[i], rates, n, rand.New(rand.NewPCG(seed, xxhash.Sum64String(all[i].Name))), where); err != nil {
+		series := e.sample(&s, &all[i], rates, n, rand.New(rand.NewPCG(seed, xxhash.Sum64String(all[i].Name))))
+		if series == nil {
+			continue
+		}
+		before := e.done
+		engine := search.Engine[outcome]{Crew: crew.Of(0), Live: func(now string, done, _ int) {
+			if e.done = before + done; e.live != nil {
+				e.live(e.done, e.of, func() string { return fmt.Sprintf("%d of at most %d samples; now %s%s", e.done, e.of, where, now) })
+			}
+		}}
+		if err := engine.Run(ctx, series); err != nil {
 			return nil, err
 		}
 	}
@@ -232,8 +236,9 @@ func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause st
 	return out, nil
 }
 
-// sample simulates n samples of one cause, and counts those with a violation.
-func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate, n int, r *rand.Rand, where string) error {
+// sample returns the series of n samples of one cause, or nil if it is not simulated. The series counts the samples with a
+// violation, once all are done.
+func (e *estimator) sample(s *Setup, c *Cause, rates []Rate, n int, r *rand.Rand) *search.Series[outcome] {
 	chosen, mean := population(s, c.of, n, r)
 	// Acquisitions are per second, rates per year, and mean is in seconds to the power of the
 	// number of faults. The weight must leave a number per year: without faults, the acquisitions
@@ -250,68 +255,57 @@ func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate
 	}
 	if len(c.of) == 2 {
 		if c.meets = weight * rates[c.rates[0]].High * rates[c.rates[1]].High; c.meets < rare {
-			e.skip(n)
+			e.of -= n
 			return nil
 		}
 	}
-	c.l2 = part{weight: weight, rates: c.rates}
-	c.l4 = c.l2
 	seeds := make([]uint64, len(chosen))
 	for i := range seeds {
 		seeds[i] = r.Uint64()
 	}
-	type tried struct {
-		outcome
-		err error
-	}
-	got := make([]tried, len(chosen))
-	next := make(chan int)
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for i := range next {
-				got[i].outcome, got[i].err = c.violates(ctx, s, &chosen[i], seeds[i])
-				e.step(where + c.Name)
+	got := make([]*outcome, len(chosen))
+	return &search.Series[outcome]{
+		Name: c.Name, Count: len(chosen),
+		At: func(i int) string { return fmt.Sprintf("%s: seed %d", c.Name, seeds[i]) },
+		Try: func(ctx context.Context, pool *campaign.Pool, i int) (*outcome, error) {
+			x, err := c.violates(ctx, pool, s, &chosen[i], seeds[i])
+			if err != nil || ctx.Err() != nil {
+				return nil, err
 			}
-		})
-	}
-	for i := range chosen {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	all.Wait()
-	if ctx.Err() != nil {
-		return nil // an interrupted cause proves nothing
-	}
-	for i, g := range got {
-		if g.err != nil {
-			return fmt.Errorf("%s: seed %d: %w", c.Name, seeds[i], g.err)
-		}
-		c.l2.n++
-		c.l4.n++
-		if g.exclusion {
-			c.l2.hits++
-		}
-		if g.effects {
-			c.l4.hits++
-		}
-		if (g.exclusion || g.effects) && c.Example == "" {
-			example := chosen[i].scenario(s, seeds[i])
-			if text, err := example.YAML(); err == nil {
-				c.Example = string(text)
+			return &x, nil
+		},
+		Done: func(i int, x *outcome, _ time.Duration) int {
+			got[i] = x
+			return math.MaxInt
+		},
+		Over: func() {
+			if slices.Contains(got, nil) {
+				return // an interrupted cause proves nothing
 			}
-		}
+			c.l2 = part{weight: weight, rates: c.rates, n: len(got)}
+			c.l4 = c.l2
+			for i, x := range got {
+				if x.exclusion {
+					c.l2.hits++
+				}
+				if x.effects {
+					c.l4.hits++
+				}
+				if *x != (outcome{}) && c.Example == "" {
+					example := chosen[i].scenario(s, seeds[i])
+					if text, err := example.YAML(); err == nil {
+						c.Example = string(text)
+					}
+				}
+			}
+		},
 	}
-	return nil
 }
 
 // violates simulates a sample. It ignores violations that other causes count: those that also occur
 // with one fault of a pair alone, or without the fault in a section that outlasts its lease.
-func (c *Cause) violates(ctx context.Context, s *Setup, x *sample, seed uint64) (outcome, error) {
-	got, err := run(ctx, s, x.scenario(s, seed))
+func (c *Cause) violates(ctx context.Context, pool *campaign.Pool, s *Setup, x *sample, seed uint64) (outcome, error) {
+	got, err := run(ctx, pool, s, x.scenario(s, seed))
 	if err != nil || got == (outcome{}) || len(c.of) == 0 {
 		return got, err
 	}
@@ -322,29 +316,13 @@ func (c *Cause) violates(ctx context.Context, s *Setup, x *sample, seed uint64) 
 		return got, nil // only the fault can be the cause
 	}
 	for _, only := range without {
-		alone, err := run(ctx, s, x.scenario(s, seed, only...))
+		alone, err := run(ctx, pool, s, x.scenario(s, seed, only...))
 		if err != nil {
 			return got, err
 		}
 		got.exclusion, got.effects = got.exclusion && !alone.exclusion, got.effects && !alone.effects
 	}
 	return got, nil
-}
-
-// skip subtracts samples from the total that are not needed.
-func (e *estimator) skip(n int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.of -= n
-}
-
-func (e *estimator) step(now string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.done++
-	if e.live != nil {
-		e.live(Status{Now: now, Done: e.done, Of: e.of})
-	}
 }
 
 // leftOut bounds the number of violations per year with three faults or more: it counts each

@@ -26,7 +26,7 @@ func BenchmarkExplore(b *testing.B) {
 	b.Cleanup(pool.Close)
 	used, n, lines := processor.Time(), 0, 0
 	for b.Loop() {
-		t, err := e.try(b.Context(), pool, n, Schedule(e.Base, n))
+		t, err := e.try(b.Context(), pool, n)
 		if err != nil {
 			b.Fatal(err)
 		}

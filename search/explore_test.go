@@ -235,8 +235,8 @@ func TestInterruptedExploration(t *testing.T) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	x, err := Explore(ctx, ExploreOptions{
 		Base: campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence = "always" }), Schedules: 1 << 30,
-		Live: func(s ExploreStatus) {
-			if s.Schedules > 3 {
+		Live: func(done, _ int, _ func() string) {
+			if done > 3 {
 				interrupt(errors.New("enough"))
 			}
 		},

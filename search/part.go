@@ -8,217 +8,361 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"lockpick/campaign"
-	"lockpick/campaign/judge"
-	"lockpick/campaign/scenario"
-	"lockpick/checker"
-	"lockpick/checker/narrative"
+	"lockpick/internal/otherfile"
+	"lockpick/internal/wholefile"
 )
 
 // partFormat is the version of the format of parts.
-const partFormat = 1
+const partFormat = 2
 
-// Part is the result of some shards of an exploration. Each shard writes one, and Merge merges parts of the
-// same exploration. The order, the grouping and repetitions do not matter, because a part stores the result
-// of each shard and counts a shard once.
-type Part struct {
-	Format     int            `json:"lockpick_part"`
-	Kind       string         `json:"kind"`       // always "explore"
-	Lockpick   string         `json:"lockpick"`   // the version that simulated it
-	Scenario   string         `json:"scenario"`   // the base, as YAML, with the exploration's seed
-	Properties []string       `json:"properties"` // the levels and properties that were asked for
-	Schedules  int            `json:"schedules"`  // in the whole exploration
-	Shards     int            `json:"shards"`
-	Shares     map[int]*Share `json:"shares"` // results by the shard's index, from 1
+// Job is work that shards share. It consists of named units: the claims of a verification, the situations of an audit,
+// runs of schedules of an exploration. The i-th unit, from 0, belongs to shard i mod Shards + 1, so every shard is a fair
+// sample.
+type Job struct {
+	Format   int               `json:"lockpick_part"`
+	Kind     string            `json:"kind"`     // what the units are: claims, situations, schedules
+	Lockpick string            `json:"lockpick"` // the version that does the work
+	Of       map[string]string `json:"of"`       // everything that the results depend on, by name
+	Units    []string          `json:"units"`    // of the whole job, in order
+	Shards   int               `json:"shards"`
 }
 
-// Share is the result of one shard for the schedules that it has tried, which are the first Done of its
-// schedules.
-type Share struct {
-	Done       int                    `json:"done"` // number of schedules tried
-	Simulated  time.Duration          `json:"simulated"`
-	Counts     judge.Counts           `json:"counts"`
-	Kinds      map[string]*FaultCount `json:"faults"`
-	Coverage   Coverage               `json:"coverage"`
-	Shapes     map[string]int         `json:"shapes"`
-	Properties []ShareProperty        `json:"properties"`
-	Found      []ShareFound           `json:"violations"`
+// Part has results of a job, by unit. Its file has the Job as JSON in its first line, and in each further line the result
+// of a unit, written as soon as that is known. So a shard that was killed goes on where its file ends, and files of parts
+// that are written one after the other are again a file of parts.
+type Part[R any] struct {
+	Job
+	Done map[string]R
+
+	out    io.Writer
+	failed error             // of the last write: what follows half a line could not be read
+	from   map[string]string // the file of each result
 }
 
-// ShareProperty is the result of a shard for one property: see PropertyCount.
-type ShareProperty struct {
-	Name       string         `json:"property"`
-	Tested     int            `json:"tested"`
-	Conclusive int            `json:"conclusive"`
-	Violated   int            `json:"violated"`
-	First      int            `json:"first"`
-	Lacking    map[string]int `json:"proved_nothing"`
+// line is a line of a part: the job, or the result of a unit.
+type line struct {
+	*Job
+	Unit   string          `json:"unit,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// ShareFound is a distinct violation that a shard found: see Found.
-type ShareFound struct {
-	Number    int                 `json:"schedule"`
-	Property  string              `json:"property"`
-	Scenario  string              `json:"scenario"` // YAML
-	Faults    []string            `json:"faults"`
-	Reason    string              `json:"reason"`
-	Violation narrative.Violation `json:"violation"`
-	Count     int                 `json:"count"`
+// Comparable is implemented by results of units that may differ in what says nothing, such as times.
+type Comparable interface {
+	// Compared returns what all results of the unit have in common.
+	Compared() any
 }
 
-// ErrParts reports that parts cannot be merged, or that a file is not a part.
+// ErrParts reports that parts do not belong together, or that a file is not a part.
 var ErrParts = errors.New("these parts do not belong together")
 
-// NewPart returns an empty part of an exploration: no shard has tried anything.
-func NewPart(e ExploreOptions) (*Part, error) {
-	if len(e.Properties) == 0 {
-		e.Properties = []string{checker.MutualExclusion.Level}
+// NewPart returns a part without results. of names everything that the results depend on.
+func NewPart[R any](kind string, of map[string]string, units []string, s Shard) *Part[R] {
+	return &Part[R]{
+		Job:  Job{Format: partFormat, Kind: kind, Lockpick: campaign.Version(), Of: of, Units: units, Shards: max(1, s.Count)},
+		Done: map[string]R{}, from: map[string]string{}, out: io.Discard,
 	}
-	e.Base.Properties = e.Properties
-	yaml, err := e.Base.YAML()
+}
+
+// Open opens the file to which Add writes, until the caller calls close. What a regular file has already counts as done; a
+// shard that was killed may have left part of a line, which is removed. It fails with ErrParts if the file is of another job
+// or not a part, and leaves it as it is.
+func (p *Part[R]) Open(path string) (close func() error, err error) {
+	f, err := wholefile.Append(path, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return &Part{
-		Format: partFormat, Kind: "explore", Lockpick: campaign.Version(), Scenario: string(yaml), Properties: e.Properties,
-		Schedules: e.Schedules, Shards: max(1, e.Shard.Count), Shares: map[int]*Share{},
-	}, nil
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	complete := 0
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		content, err := otherfile.Read(path, otherfile.MaxPart)
+		if err != nil {
+			return nil, err
+		}
+		if complete = bytes.LastIndexByte(content, '\n') + 1; complete > 0 || !bytes.HasPrefix(content, partBegins) {
+			if _, err := p.read(path, content); err != nil {
+				return nil, fmt.Errorf("%s is there and cannot be resumed: %w", path, err)
+			}
+		}
+		if complete < len(content) {
+			if err := f.Truncate(int64(complete)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.out = f
+	if complete == 0 {
+		return f.Close, p.write(line{Job: &p.Job})
+	}
+	return f.Close, nil
 }
 
-// Add adds the result of a shard.
-func (p *Part) Add(s Shard, x *ExploreResult) error {
-	share, err := shareOf(x)
+// Add adds the result of a unit, and writes it.
+func (p *Part[R]) Add(unit string, r R) error {
+	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	p.Shares[max(1, s.Index)] = share
-	return nil
+	p.Done[unit] = r
+	return p.write(line{Unit: unit, Result: text})
 }
 
-// shareOf converts the result of one shard to the form in which a part stores it.
-func shareOf(x *ExploreResult) (*Share, error) {
-	s := &Share{Done: x.Schedules, Simulated: x.Simulated, Counts: x.Counts, Kinds: x.Kinds, Coverage: x.Coverage, Shapes: x.Shapes}
-	for _, l := range x.all {
-		s.Properties = append(s.Properties, ShareProperty{l.Name, l.Tested, l.Conclusive, l.Violated, l.First, l.Lacking})
+func (p *Part[R]) write(l line) error {
+	text, err := json.Marshal(l)
+	if err == nil && p.failed == nil {
+		_, p.failed = p.out.Write(append(text, '\n')) // at once: a killed shard leaves complete lines
 	}
-	for _, f := range x.Found {
-		yaml, err := f.Scenario.YAML()
-		if err != nil {
-			return nil, fmt.Errorf("schedule %d: %w", f.Number, err)
-		}
-		s.Found = append(s.Found, ShareFound{f.Number, f.Property.Name, string(yaml), f.Faults, f.Reason, f.Violation, f.Count})
-	}
-	return s, nil
+	return cmp.Or(err, p.failed)
 }
 
-// add adds the result of a shard to the total.
-func (x *ExploreResult) add(s *Share) error {
-	x.Schedules += s.Done
-	x.Simulated += s.Simulated
-	x.Counts.Add(s.Counts)
-	x.Coverage.merge(s.Coverage)
-	for name, n := range s.Shapes {
-		x.Shapes[name] += n
-	}
-	for kind, b := range s.Kinds {
-		if b == nil {
-			continue
-		}
-		if x.Kinds[kind] == nil {
-			x.Kinds[kind] = &FaultCount{}
-		}
-		sum := x.Kinds[kind]
-		sum.Installed, sum.TookEffect, sum.Skipped = sum.Installed+b.Installed, sum.TookEffect+b.TookEffect, sum.Skipped+b.Skipped
-	}
-	for _, p := range s.Properties {
-		i := slices.IndexFunc(x.Properties, func(l PropertyCount) bool { return l.Name == p.Name })
-		if i < 0 {
-			return fmt.Errorf("%w: nobody asked for the property %q", ErrParts, p.Name)
-		}
-		l := &x.Properties[i]
-		l.Tested, l.Conclusive, l.Violated = l.Tested+p.Tested, l.Conclusive+p.Conclusive, l.Violated+p.Violated
-		if p.First >= 0 && (l.First < 0 || p.First < l.First) {
-			l.First = p.First
-		}
-		for why, n := range p.Lacking {
-			l.Lacking[why] += n
-		}
-	}
-	for _, f := range s.Found {
-		if err := x.addFound(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// partBegins is how the file of a part begins.
+var partBegins = []byte(`{"lockpick_part":`)
 
-// addFound adds a violation. Of violations with the same reason, it keeps the schedule with the lowest
-// number.
-func (x *ExploreResult) addFound(f ShareFound) error {
-	scenario, err := scenario.Parse([]byte(f.Scenario))
+// IsPart reports whether a file begins as a part does.
+func IsPart(file string) bool {
+	f, err := otherfile.Open(file)
 	if err != nil {
-		return fmt.Errorf("%w: the scenario of schedule %d: %w", ErrParts, f.Number, err)
+		return false
 	}
-	named := checker.PropertiesOf([]string{f.Property})
-	if len(named) != 1 {
-		return fmt.Errorf("%w: there is no property %q", ErrParts, f.Property)
+	defer f.Close()
+	got := make([]byte, len(partBegins))
+	_, err = io.ReadFull(f, got)
+	return err == nil && bytes.Equal(got, partBegins)
+}
+
+// ReadParts reads files of parts of one job. The order of files does not matter, nor does it that results are there twice: the one
+// whose JSON sorts first counts. The notes name such shards. It fails with ErrParts if the parts are of different jobs
+// or versions, or if two results of a unit differ.
+func ReadParts[R any](kind string, files ...string) (p *Part[R], notes []string, err error) {
+	p = &Part[R]{Job: Job{Kind: kind}, Done: map[string]R{}, from: map[string]string{}}
+	twice := map[int]bool{}
+	for _, file := range files {
+		content, err := otherfile.Read(file, otherfile.MaxPart)
+		if err != nil {
+			return nil, nil, err
+		}
+		again, err := p.read(file, content)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, shard := range again {
+			twice[shard] = true
+		}
 	}
-	found := Found{
-		Number: f.Number, Seed: scenario.Seed, Scenario: scenario, Property: named[0],
-		Faults: f.Faults, Reason: f.Reason, Violation: f.Violation, Count: f.Count,
+	if len(twice) > 0 {
+		notes = append(notes, "these shards occur more than once, and count once: "+ranges(slices.Sorted(maps.Keys(twice))))
 	}
-	for i := range x.Found {
-		known := &x.Found[i]
-		if known.Reason != f.Reason {
+	return p, notes, nil
+}
+
+// read adds the results in the content of a file, and returns the shards of which results were known already.
+func (p *Part[R]) read(file string, content []byte) (twice []int, err error) {
+	shards := map[string]int{} // by unit
+	begun := false
+	for text := range bytes.Lines(content) {
+		if !bytes.HasSuffix(text, []byte("\n")) {
+			break // the shard was killed while it wrote the line
+		}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return nil, fmt.Errorf("%w: it is not the JSON that --out writes: %w", ErrParts, err)
+		}
+		switch {
+		case l.Job != nil:
+			if err := p.begin(l.Job); err != nil {
+				return nil, err
+			}
+			begun = true
+			for i, unit := range p.Units {
+				shards[unit] = p.shardOf(i)
+			}
 			continue
+		case !begun:
+			return nil, fmt.Errorf("%w: it does not begin with the job", ErrParts)
+		case shards[l.Unit] == 0:
+			return nil, fmt.Errorf("%w: there is no %q in the job", ErrParts, l.Unit)
 		}
-		found.Count += known.Count
-		if known.Number < found.Number {
-			known.Count = found.Count
-		} else {
-			*known = found
+		known, err := p.add(file, l, shards[l.Unit])
+		if err != nil {
+			return nil, err
 		}
+		if known {
+			twice = append(twice, shards[l.Unit])
+		}
+	}
+	if !begun {
+		return nil, fmt.Errorf("%w: it is not a part", ErrParts)
+	}
+	return twice, nil
+}
+
+// begin takes the job of a part, which must be that of the parts before.
+func (p *Part[R]) begin(j *Job) error {
+	switch {
+	case j.Format != partFormat:
+		return fmt.Errorf("%w: the format is %d, and this version reads %d", ErrParts, j.Format, partFormat)
+	case j.Kind != p.Kind:
+		return fmt.Errorf("%w: its units are %q, not %s", ErrParts, j.Kind, p.Kind)
+	case j.Shards < 1 || j.Shards > maxShards || len(j.Units) == 0:
+		return fmt.Errorf("%w: it lacks its units or the number of shards", ErrParts)
+	case p.Shards == 0: // the first one
+		p.Job = *j
 		return nil
 	}
-	x.Found = append(x.Found, found)
+	if why := p.differs(j); why != "" {
+		return fmt.Errorf("%w: it has %s", ErrParts, why)
+	}
 	return nil
 }
 
-// Explored returns the combined result of the part's shards, and the base scenario. If a shard is missing, no
-// property holds.
-func (p *Part) Explored() (*ExploreResult, scenario.Scenario, error) {
-	base, err := scenario.Parse([]byte(p.Scenario))
-	if err != nil {
-		return nil, base, fmt.Errorf("%w: the scenario: %w", ErrParts, err)
+// add adds the result of a unit, and reports whether there was one.
+func (p *Part[R]) add(file string, l line, shard int) (again bool, err error) {
+	var r R
+	if err := json.Unmarshal(l.Result, &r); err != nil {
+		return false, fmt.Errorf("%w: the result of %s: %w", ErrParts, l.Unit, err)
 	}
-	e := ExploreOptions{Base: base, Schedules: p.Schedules, Properties: p.Properties, Collect: true}
-	x := newExploreResult(&e)
-	for _, index := range slices.Sorted(maps.Keys(p.Shares)) {
-		if err := x.add(p.Shares[index]); err != nil {
-			return nil, base, fmt.Errorf("shard %d: %w", index, err)
+	known, again := p.Done[l.Unit]
+	if again {
+		if where, a, b := difference(compared(known), compared(r)); where != "" {
+			return true, fmt.Errorf("%w: shard %d occurs twice, with different results of %s: %s is %s in %s, and %s in %s",
+				ErrParts, shard, l.Unit, cmp.Or(strings.Trim(where, "."), "it"), a, p.from[l.Unit], b, file)
+		}
+		if bytes.Compare(encoded(known), encoded(r)) <= 0 {
+			return true, nil
 		}
 	}
-	slices.SortStableFunc(x.Found, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Reason, b.Reason)) })
-	x.Missing = p.missing()
-	x.conclude(e)
-	return x, base, nil
+	p.Done[l.Unit], p.from[l.Unit] = r, file
+	return again, nil
 }
 
-// missing names the shards that the part lacks wholly or partly.
-func (p *Part) missing() []string {
+// encoded returns a result as JSON. All results come from JSON or are written as JSON.
+func encoded(x any) []byte {
+	b, _ := json.Marshal(x)
+	return b
+}
+
+// compared returns what results of the same unit have in common, as JSON does.
+func compared(r any) (plain any) {
+	if c, ok := r.(Comparable); ok {
+		r = c.Compared()
+	}
+	_ = json.Unmarshal(encoded(r), &plain)
+	return plain
+}
+
+// difference returns where two JSON values first differ, and what is there in each; where is empty if they do not.
+func difference(a, b any) (where, inA, inB string) {
+	if x, y := reflect.ValueOf(a), reflect.ValueOf(b); a != nil && b != nil && x.Kind() == y.Kind() {
+		switch x.Kind() {
+		case reflect.Map:
+			fields := slices.AppendSeq(slices.Collect(maps.Keys(a.(map[string]any))), maps.Keys(b.(map[string]any)))
+			slices.Sort(fields)
+			for _, f := range fields {
+				if where, inA, inB = difference(a.(map[string]any)[f], b.(map[string]any)[f]); where != "" {
+					return "." + f + where, inA, inB
+				}
+			}
+			return "", "", ""
+		case reflect.Slice:
+			for i := range min(x.Len(), y.Len()) {
+				if where, inA, inB = difference(a.([]any)[i], b.([]any)[i]); where != "" {
+					return fmt.Sprintf("[%d]%s", i, where), inA, inB
+				}
+			}
+		}
+	}
+	if reflect.DeepEqual(a, b) {
+		return "", "", ""
+	}
+	return ".", fmt.Sprintf("%.100s", encoded(a)), fmt.Sprintf("%.100s", encoded(b))
+}
+
+// differs returns why another job is not the same, or "".
+func (j *Job) differs(other *Job) string {
+	for _, f := range []struct {
+		what       string
+		mine, that any
+	}{
+		{"the version of Lockpick", j.Lockpick, other.Lockpick}, {"the number of shards", j.Shards, other.Shards},
+	} {
+		if f.mine != f.that {
+			return fmt.Sprintf("%s %v, the first one %v", f.what, f.that, f.mine)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Of)) {
+		mine, that := strings.Split(j.Of[name], "\n"), strings.Split(other.Of[name], "\n")
+		for i := range max(len(mine), len(that)) { // a scenario has many lines
+			if a, b := at(mine, i), at(that, i); a != b {
+				return fmt.Sprintf("another %s: %q where the first one has %q", name, b, a)
+			}
+		}
+	}
+	switch {
+	case len(j.Of) != len(other.Of):
+		return "more options than the first one"
+	case !slices.Equal(j.Units, other.Units):
+		return "other " + j.Kind + " than the first one"
+	}
+	return ""
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
+}
+
+// Versions returns the versions that the job's result names.
+func (j *Job) Versions() map[string]string {
+	v := Versions()
+	v["lockpick"] = j.Lockpick
+	return v
+}
+
+// shardOf returns the index, from 1, of the shard that a unit belongs to.
+func (j *Job) shardOf(unit int) int { return unit%j.Shards + 1 }
+
+// Left returns the units of a shard that are not done.
+func (p *Part[R]) Left(s Shard) []string {
+	var left []string
+	for i := max(1, s.Index) - 1; i < len(p.Units); i += p.Shards {
+		if _, done := p.Done[p.Units[i]]; !done {
+			left = append(left, p.Units[i])
+		}
+	}
+	return left
+}
+
+// mostNamed limits the units that Missing names of a shard.
+const mostNamed = 5
+
+// Missing names the shards with units that are not done.
+func (p *Part[R]) Missing() []string {
 	var none []int
 	var all []string
 	for i := 1; i <= p.Shards; i++ {
-		of := Shard{i, p.Shards}.schedules(p.Schedules)
-		switch s := p.Shares[i]; {
-		case s == nil:
+		left := p.Left(Shard{i, p.Shards})
+		more := ""
+		if n := len(left) - mostNamed; n > 1 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		switch of := (len(p.Units) - i + p.Shards) / p.Shards; {
+		case len(left) == 0:
+		case len(left) == of:
 			none = append(none, i)
-		case s.Done < of:
-			all = append(all, fmt.Sprintf("shard %d has tried %d of its %s", i, s.Done, Counted(of, "schedule", "schedules")))
+		case more != "":
+			all = append(all, fmt.Sprintf("shard %d lacks %s %s%s", i, p.Kind, strings.Join(left[:mostNamed], ", "), more))
+		default:
+			all = append(all, fmt.Sprintf("shard %d lacks %s %s", i, p.Kind, strings.Join(left, ", ")))
 		}
 	}
 	if len(none) > 0 {
@@ -243,107 +387,4 @@ func ranges(numbers []int) string {
 		i = j + 1
 	}
 	return strings.Join(out, ", ")
-}
-
-// Merge merges parts of one exploration. The notes name the shards that occur more than once. It fails with
-// ErrParts if parts are of different explorations or versions, or contradict each other.
-func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
-	if len(parts) == 0 {
-		return nil, nil, fmt.Errorf("%w: there are none", ErrParts)
-	}
-	first := parts[0]
-	whole = &Part{
-		Format: first.Format, Kind: first.Kind, Lockpick: first.Lockpick, Scenario: first.Scenario, Properties: first.Properties,
-		Schedules: first.Schedules, Shards: first.Shards, Shares: map[int]*Share{},
-	}
-	var twice []int
-	for i, p := range parts {
-		if why := whole.differs(p); why != "" {
-			return nil, nil, fmt.Errorf("%w: part %d has %s", ErrParts, i+1, why)
-		}
-		for index, share := range p.Shares {
-			known := whole.Shares[index]
-			if known != nil && !slices.Contains(twice, index) {
-				twice = append(twice, index)
-			}
-			switch {
-			case known == nil || known.Done < share.Done:
-				whole.Shares[index] = share
-			case known.Done == share.Done && !same(known, share):
-				return nil, nil, fmt.Errorf("%w: shard %d occurs twice, with different results of the same schedules", ErrParts, index)
-			}
-		}
-	}
-	if len(twice) > 0 {
-		slices.Sort(twice)
-		notes = append(notes, fmt.Sprintf("these shards occur more than once, and count once: %s", ranges(twice)))
-	}
-	return whole, notes, nil
-}
-
-// differs returns why another part is not of the same exploration, or "".
-func (p *Part) differs(other *Part) string {
-	for _, f := range []struct {
-		what       string
-		mine, that any
-	}{
-		{"the kind", p.Kind, other.Kind}, {"the version of Lockpick", p.Lockpick, other.Lockpick}, {"the number of schedules", p.Schedules, other.Schedules},
-		{"the number of shards", p.Shards, other.Shards}, {"the properties", strings.Join(p.Properties, ","), strings.Join(other.Properties, ",")},
-	} {
-		if f.mine != f.that {
-			return fmt.Sprintf("%s %v, the first one %v", f.what, f.that, f.mine)
-		}
-	}
-	if p.Scenario == other.Scenario {
-		return ""
-	}
-	mine, that := strings.Split(p.Scenario, "\n"), strings.Split(other.Scenario, "\n")
-	for i := range min(len(mine), len(that)) {
-		if mine[i] != that[i] {
-			return fmt.Sprintf("another scenario: %q where the first one has %q", that[i], mine[i])
-		}
-	}
-	return "another scenario"
-}
-
-func same(a, b *Share) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return bytes.Equal(x, y)
-}
-
-// Write writes the part as JSON.
-func (p *Part) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(p)
-}
-
-// maxPart is the size in bytes of the largest part that ReadPart reads: 100,000 shards without violations
-// take 60 MB.
-const maxPart = 256 << 20
-
-// ReadPart decodes the JSON that Write writes. Its errors wrap ErrParts.
-func ReadPart(r io.Reader) (*Part, error) {
-	p := &Part{}
-	d := json.NewDecoder(io.LimitReader(r, maxPart))
-	if err := d.Decode(p); err != nil {
-		return nil, fmt.Errorf("%w: it is not the JSON that explore --out writes: %w", ErrParts, err)
-	}
-	switch {
-	case p.Format != partFormat:
-		return nil, fmt.Errorf("%w: the format is %d, and this version reads %d", ErrParts, p.Format, partFormat)
-	case p.Kind != "explore" || p.Shards < 1 || p.Shards > maxShards || p.Schedules < 1 || len(p.Properties) == 0:
-		return nil, fmt.Errorf("%w: it lacks its kind, its schedules, its properties or the number of shards", ErrParts)
-	}
-	for index, s := range p.Shares {
-		shard, err := newShard(index, p.Shards)
-		if err != nil || s == nil {
-			return nil, fmt.Errorf("%w: there is no shard %d of %d", ErrParts, index, p.Shards)
-		}
-		if of := shard.schedules(p.Schedules); s.Done < 0 || s.Done > of {
-			return nil, fmt.Errorf("%w: shard %d says that it tried %d of its %d schedules", ErrParts, index, s.Done, of)
-		}
-	}
-	return p, nil
 }

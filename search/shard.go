@@ -1,14 +1,15 @@
 package search
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"lockpick/campaign/scenario"
 )
 
-// Shard is the part of an exploration that one process does: the schedules whose number has the remainder
-// Index-1 when divided by Count. Every shard is a fair sample of the whole, because the numbers of schedules
-// do not depend on their content.
+// Shard is the part of a job that one process does (see Job).
 type Shard struct {
 	Index int // from 1
 	Count int
@@ -17,11 +18,19 @@ type Shard struct {
 // String renders the shard for ParseShard, as in 3/64.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
-// Whole reports whether the shard is all of the exploration.
+// Whole reports whether the shard is all of the job.
 func (s Shard) Whole() bool { return s.Count <= 1 }
 
-// maxShards limits the number of shards, because a merge holds the result of each in memory.
-const maxShards = 100_000
+// maxShards limits the number of shards. It is what AWS Batch starts at most.
+const maxShards = 10_000
+
+// CheckShardDriver rejects the driver auto, because each machine would choose its own.
+func CheckShardDriver(driver string) error {
+	if driver == scenario.Auto {
+		return errors.New("driver auto: shards need the same driver, and each machine would choose for itself: name one")
+	}
+	return nil
+}
 
 // ParseShard parses a shard: its index, from 1, and the number of shards, as in 3/64.
 func ParseShard(text string) (Shard, error) {
@@ -99,20 +108,4 @@ func ShardFrom(getenv func(string) string) (s Shard, engine string, err error) {
 		return s, a.engine, nil
 	}
 	return Shard{1, 1}, "", nil
-}
-
-// schedules returns how many of all schedules belong to the shard.
-func (s Shard) schedules(all int) int {
-	if s.Whole() {
-		return all
-	}
-	return max(0, (all-s.Index+s.Count)/s.Count)
-}
-
-// number returns the number, in the whole exploration, of the shard's i-th schedule, from 0.
-func (s Shard) number(i int) int {
-	if s.Whole() {
-		return i
-	}
-	return s.Index - 1 + i*s.Count
 }

@@ -114,7 +114,7 @@ func standstill() string {
 func Enact(ctx context.Context, t *testing.T, s scenario.Scenario) (h *history.History, err error) {
 	enacted := make(chan *history.History, 1) // buffered: an abandoned bubble may still end later
 	err = Run(t, s.Config(), s.Seed, func(masters *virtual.Cluster) error {
-		h, err := campaign.Enact(ctx, s, masters, nil)
+		h, err := campaign.Enact(ctx, s, masters)
 		enacted <- h
 		return err
 	})

@@ -26,7 +26,7 @@ func enact(t *testing.T, s scenario.Scenario) (h *history.History, r *judge.Resu
 		masters := virtual.New(cluster.Config{Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence), Replicas: s.Replicas}, virtual.Options{Seed: s.Seed})
 		defer masters.Close()
 		var err error
-		if h, err = campaign.Enact(context.Background(), s, masters, nil); err != nil {
+		if h, err = campaign.Enact(context.Background(), s, masters); err != nil {
 			t.Fatal(err)
 		}
 	})

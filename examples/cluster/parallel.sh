@@ -1,5 +1,5 @@
 #!/bin/sh
-# Explores a million schedules with GNU parallel, here or on other machines over ssh, then merges
+# Explores a million schedules with GNU parallel, here or on other machines over ssh, then reads
 # what they found. For other machines set HOSTS to what parallel's --sshlogin takes, and have
 # lockpick in their PATH:
 #
@@ -12,7 +12,7 @@ if [ -n "${HOSTS:-}" ]; then
 	set -- --sshlogin "$HOSTS" --return 'part-{}.json' --cleanup
 fi
 seq "$shards" | parallel "$@" --env LOCKPICK --env SEED --env SCHEDULES --env LOCKPICK_SHARDS \
-	'"$LOCKPICK" explore --seed "$SEED" --schedules "$SCHEDULES" --faults kill,partition --persistence always --workers 1 --shard {}/"$LOCKPICK_SHARDS" --out part-{}.json' ||
+	'"$LOCKPICK" search --seed "$SEED" --schedules "$SCHEDULES" --faults kill,partition --persistence always --workers 1 --shard {}/"$LOCKPICK_SHARDS" --out part-{}.json' ||
 	echo "some shards failed: run this again, those that are complete are not repeated" >&2
 
-exec "$LOCKPICK" merge part-*.json
+exec "$LOCKPICK" search part-*.json

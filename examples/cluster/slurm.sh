@@ -1,16 +1,16 @@
 #!/bin/bash
-# Explores a million schedules in 64 jobs of Slurm, then merges what they found:
+# Explores a million schedules in 64 jobs of Slurm, then reads what they found:
 #
 #   sbatch slurm.sh
-#   sbatch --dependency=afterany:JOBID --wrap 'lockpick merge part-*.json'
+#   sbatch --dependency=afterany:JOBID --wrap 'lockpick search part-*.json'
 #
 # Each job learns its shard from the array's variables. A job that is requeued goes on where its
-# file ends, or begins again if it was killed before it wrote one; a shard counts once.
+# file ends; a shard counts once.
 #SBATCH --job-name=lockpick
 #SBATCH --array=0-63
 #SBATCH --requeue
 #SBATCH --output=lockpick-%a.log
 
-exec "${LOCKPICK:-lockpick}" explore --seed "${SEED:-7}" --schedules "${SCHEDULES:-1000000}" \
+exec "${LOCKPICK:-lockpick}" search --seed "${SEED:-7}" --schedules "${SCHEDULES:-1000000}" \
 	--faults kill,partition --persistence always --workers 1 \
 	--out "part-$SLURM_ARRAY_TASK_ID.json"

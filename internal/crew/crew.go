@@ -3,6 +3,7 @@
 package crew
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 	"time"
@@ -47,8 +48,9 @@ const (
 	every = 500 * time.Millisecond
 )
 
-// Each calls work for each task, in their order, and returns when all are done.
-func Each[T any](c Crew, tasks []T, work func(T)) {
+// Each calls work for each task, in their order, and returns when all are done. The next task is asked for when a
+// worker may soon be free.
+func Each[T any](c Crew, tasks iter.Seq[T], work func(T)) {
 	next := make(chan T)
 	leave := make(chan struct{}, max(c.most, c.least))
 	var workers sync.WaitGroup
@@ -66,9 +68,6 @@ func Each[T any](c Crew, tasks []T, work func(T)) {
 			}
 		})
 	}
-	for range min(c.least, len(tasks)) {
-		join()
-	}
 	var measure <-chan time.Time
 	if c.busy != nil {
 		ticker := time.NewTicker(every)
@@ -76,17 +75,22 @@ func Each[T any](c Crew, tasks []T, work func(T)) {
 		measure = ticker.C
 		c.busy()
 	}
-	for i := 0; i < len(tasks); {
-		select {
-		case next <- tasks[i]:
-			i++
-		case <-measure: // all workers have a task
-			switch used := c.busy(); {
-			case used < idle && n < c.most:
-				join()
-			case used > full && n > c.least:
-				n--
-				leave <- struct{}{}
+	for t := range tasks {
+		if n < c.least {
+			join()
+		}
+		for handed := false; !handed; {
+			select {
+			case next <- t:
+				handed = true
+			case <-measure: // all workers have a task
+				switch used := c.busy(); {
+				case used < idle && n < c.most:
+					join()
+				case used > full && n > c.least:
+					n--
+					leave <- struct{}{}
+				}
 			}
 		}
 	}

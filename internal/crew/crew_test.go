@@ -18,7 +18,7 @@ func most(t *testing.T, c Crew) (atMost, last int) {
 	for i := range tasks {
 		tasks[i] = i
 	}
-	Each(c, tasks, func(i int) {
+	Each(c, slices.Values(tasks), func(i int) {
 		mu.Lock()
 		at++
 		atMost = max(atMost, at)
@@ -66,8 +66,8 @@ func TestACrewShrinksWhenTheProcessorsAreFull(t *testing.T) {
 			}
 			return 0
 		}})
-		if atMost != 8 || last != 2 {
-			t.Errorf("at most %d tasks ran at a time and %d at the end, want 8 and 2", atMost, last)
+		if atMost != 8 || last > 2 { // the last task may run alone
+			t.Errorf("at most %d tasks ran at a time and %d at the end, want 8 and at most 2", atMost, last)
 		}
 	})
 }

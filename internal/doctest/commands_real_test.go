@@ -19,7 +19,6 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/claims"
 	"lockpick/cluster/process"
-	_ "lockpick/internal/realdrivers" // scenarios may name them
 )
 
 // TestPages runs the commands of every page and compares the output that it quotes.

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	_ "lockpick/internal/realdrivers" // scenarios may name them
 )
 
 // quotes says whether the lines between those that stand for others are found in the output,

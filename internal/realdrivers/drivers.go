@@ -25,24 +25,25 @@ func dockerAvailable(ctx context.Context, want cluster.Software) (ok bool, why s
 	return docker.Available(ctx, want.Image)
 }
 
-func init() {
-	campaign.RealDrivers = []campaign.Driver{
-		{Name: scenario.Docker, Start: docker.Start, Available: dockerAvailable, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
-		{Name: scenario.Process, Start: process.Start, Available: func(ctx context.Context, want cluster.Software) (bool, string) {
-			return process.ServerAvailable(ctx, want.Server)
+// All returns the drivers, the preferred first.
+func All() campaign.Drivers {
+	return campaign.Drivers{
+		Real: []campaign.Driver{
+			{Name: scenario.Docker, Start: docker.Start, Available: dockerAvailable, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
+			{Name: scenario.Process, Start: process.Start, Available: func(ctx context.Context, want cluster.Software) (bool, string) {
+				return process.ServerAvailable(ctx, want.Server)
+			}, Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }, Scratch: process.Scratch},
 		},
-			Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }, Scratch: process.Scratch},
-	}
-	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {
-		return remote.Start(command, site)
-	}
-	campaign.StartService = service.Start
-	campaign.ConnectExisting = existing.Start
-	campaign.ProgramClocks = func(ctx context.Context) (workload.ProgramClocks, error) {
-		c, err := process.NewProgramClocks(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
+		Client: func(command workload.Command, site workload.Env) (workload.Lock, error) {
+			return remote.Start(command, site)
+		},
+		Service: service.Start, Existing: existing.Start,
+		ProgramClocks: func(ctx context.Context) (workload.ProgramClocks, error) {
+			c, err := process.NewProgramClocks(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
 	}
 }

@@ -42,6 +42,19 @@ func Write(path string, mode fs.FileMode, write func(*os.File) error) error {
 	})
 }
 
+// Append opens the file that a user named, so that what is written to it is added at its end. It follows links, and opens
+// devices, pipes and the process's own descriptors as Write does. If there is no file, it creates one.
+func Append(path string, mode fs.FileMode) (*os.File, error) {
+	_, own, err := follow(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case own >= 0:
+		return openDescriptor(own, path)
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, mode)
+}
+
 // maxLinks is the number of links that follow takes to be a loop.
 const maxLinks = 40
 

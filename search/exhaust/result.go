@@ -14,6 +14,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/cluster/sim"
 	"lockpick/history"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -24,16 +25,7 @@ type Options struct {
 	MaxStates int           // greatest number of states; 0: no limit; 1 million take about 0.3 GB
 	Workers   int           // 0: one for each processor; the result does not depend on it
 
-	Live func(Status) // called a few times a second; may be nil
-}
-
-// Status is the progress of a search.
-type Status struct {
-	States, Open int // number of states visited, and of choices in them yet to try
-	Faults       int // in the schedules that are tried now
-	Tick         int // at which these schedules differ from earlier ones
-	Elapsed      time.Duration
-	Limit        time.Duration
+	Live search.Live // of states, of which it is not known how many there are, or of the time limit; may be nil
 }
 
 // Result is the result of a search.

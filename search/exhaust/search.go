@@ -5,12 +5,12 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"lockpick/internal/crew"
 )
 
 // searcher is the state of a search.
@@ -22,7 +22,6 @@ type searcher struct {
 	Options
 	graph
 	began  time.Time
-	shown  time.Time
 	open   frontier
 	serial int
 	runs   int
@@ -82,9 +81,6 @@ const batch = 64
 
 // newSearcher returns a search that has made no runs.
 func newSearcher(e Options) *searcher {
-	if e.Workers <= 0 {
-		e.Workers = runtime.GOMAXPROCS(0)
-	}
 	return &searcher{Options: e, began: time.Now(), graph: newGraph(), open: frontier{{depth: rootDepth}}}
 }
 
@@ -150,28 +146,20 @@ type runResult struct {
 // make makes runs concurrently. They only read the visited states.
 func (s *searcher) make(jobs []pendingPath) []runResult {
 	done := make([]runResult, len(jobs))
-	var wait sync.WaitGroup
-	turn := make(chan int)
 	var frozen atomic.Bool
-	for range min(s.Workers, len(jobs)) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for i := range turn {
-				if frozen.Load() { // the search is over, and other runs may hang as long
-					continue
-				}
-				if done[i] = s.follow(jobs[i].choices()); done[i].failed != nil && done[i].failed.frozen {
-					frozen.Store(true)
-				}
-			}
-		}()
+	each := func(yield func(int) bool) {
+		for i := range jobs {
+			yield(i)
+		}
 	}
-	for i := range jobs {
-		turn <- i
-	}
-	close(turn)
-	wait.Wait()
+	crew.Each(crew.Of(s.Workers), each, func(i int) {
+		if frozen.Load() { // the search is over, and other runs may hang as long
+			return
+		}
+		if done[i] = s.follow(jobs[i].choices()); done[i].failed != nil && done[i].failed.frozen {
+			frozen.Store(true)
+		}
+	})
 	return done
 }
 
@@ -246,12 +234,16 @@ func (s *searcher) later(path []uint8, p point, slot uint32) {
 }
 
 func (s *searcher) live(job *pendingPath) {
-	if s.Live == nil || time.Since(s.shown) < 200*time.Millisecond {
+	if s.Live == nil {
 		return
 	}
-	s.shown = time.Now()
-	s.Live(Status{
-		States: len(s.first), Open: len(s.open), Faults: int(job.faults), Tick: int(time.Duration(job.instant) / s.Bounds.Tick),
-		Elapsed: time.Since(s.began), Limit: s.TimeLimit,
+	elapsed, states, open := time.Since(s.began), len(s.first), len(s.open)
+	done, of := states, states+open // the number of open branches grows before it shrinks
+	if s.TimeLimit > 0 {
+		done, of = int(elapsed.Milliseconds()), int(s.TimeLimit.Milliseconds())
+	}
+	s.Live(done, of, func() string {
+		return fmt.Sprintf("%5.1fs: %d states, %.0f a second, %d choices open; schedules with %d faults, at tick %d",
+			elapsed.Seconds(), states, float64(states)/max(elapsed.Seconds(), time.Millisecond.Seconds()), open, job.faults, int(time.Duration(job.instant)/s.Bounds.Tick))
 	})
 }

@@ -12,13 +12,16 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/internal/realdrivers"
 	"lockpick/search"
 )
 
 // What was found in the simulator happens on real masters too.
 func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
-	process := campaign.RealDrivers[1]
-	if ok, why := process.Available(t.Context(), campaign.Software{}); !ok {
+	all := realdrivers.All()
+	process := all.Real[1]
+	any := scenario.Defaults()
+	if ok, why := process.Available(t.Context(), any.Software()); !ok {
 		t.Skipf("no driver %s: %s", process.Name, why)
 	}
 	for _, h := range hunts[:3] {
@@ -31,7 +34,7 @@ func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 					t.Errorf("attempt %d ran on %s", tried, r.Driver)
 				}
 				return nil
-			}}, campaign.Options{Store: campaign.Store{Dir: t.TempDir()}})
+			}}, campaign.Options{Drivers: all, Store: campaign.Store{Dir: t.TempDir()}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,15 +31,7 @@ type ShrinkOptions struct {
 
 	Run search.Runner // runs a candidate; nil: the simulator
 
-	Live func(ShrinkStatus) // called after each candidate that was kept, and from time to time; may be nil
-}
-
-// ShrinkStatus is the progress of shrinking.
-type ShrinkStatus struct {
-	Size    Size
-	Runs    int
-	Elapsed time.Duration
-	Limit   time.Duration
+	Live search.Live // of the time limit, after each candidate that was kept and from time to time; may be nil
 }
 
 // Size measures how large a scenario is.
@@ -342,7 +334,12 @@ func (k *shrinker) take(s scenario.Scenario, hits int, x sampleRun) {
 
 func (k *shrinker) reportStatus() {
 	if k.how.Live != nil {
-		k.how.Live(ShrinkStatus{Size: sizeOf(k.best), Runs: k.runs, Elapsed: time.Since(k.began), Limit: k.how.TimeLimit})
+		elapsed := time.Since(k.began)
+		k.how.Live(int(elapsed.Milliseconds()), int(k.how.TimeLimit.Milliseconds()), func() string {
+			size := sizeOf(k.best)
+			return fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",
+				elapsed.Seconds(), size.Faults, size.Clients, size.Masters, size.Keys, k.runs)
+		})
 	}
 }
 

@@ -71,7 +71,7 @@ func TestInterruptedShrink(t *testing.T) {
 	s := campaigntest.Simulated(func(s *scenario.Scenario) { s.TimeLimit = time.Minute })
 	whole := struckIn(t, s)
 	ctx, interrupt := context.WithCancel(t.Context())
-	z, err := Shrink(ctx, ShrinkOptions{Scenario: s, Live: func(ShrinkStatus) { interrupt() }})
+	z, err := Shrink(ctx, ShrinkOptions{Scenario: s, Live: func(int, int, func() string) { interrupt() }})
 	if err != nil {
 		t.Fatal(err)
 	}

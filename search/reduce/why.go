@@ -30,7 +30,7 @@ type WhyOptions struct {
 	Branches   int               // number of branches from each point; 0: 40
 	Minimize   time.Duration     // real time to look for the fewest faults that violate it; 0: none
 
-	Live func(done, of int) // called after each branch; may be nil
+	Live search.Live // of runs; may be nil
 }
 
 // WhyResult is the probability of a violation over the course of a run: how likely it was, at each point,
@@ -254,7 +254,8 @@ func (w *why) measure(at []int) error {
 				}
 				w.done++
 				if w.how.Live != nil {
-					w.how.Live(w.done, max(w.of, w.done))
+					done, of := w.done, max(w.of, w.done)
+					w.how.Live(done, of, func() string { return fmt.Sprintf("%d of at most %d runs", done, of) })
 				}
 			})
 		}

@@ -1,3 +1,0 @@
-package claims_test
-
-import _ "lockpick/internal/realdrivers" // for the tests on real masters

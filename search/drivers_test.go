@@ -1,3 +1,0 @@
-package search_test
-
-import _ "lockpick/internal/realdrivers" // for the tests on real masters

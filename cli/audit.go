@@ -122,7 +122,7 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 		} else if all := scoreboardNames(); slices.Contains(all, args[0]) {
 			flags.Client = args
 		} else {
-			return flagProblem(scenario.UnknownValue("lock", args[0], slices.Concat(workload.CorrectNames(), all)))
+			return flagProblem(scenario.UnknownValue("lock", args[0], append(workload.CorrectNames(), slices.DeleteFunc(all, func(name string) bool { return slices.Contains(workload.CorrectNames(), name) })...)))
 		}
 	}
 	if cmd.Flags().Changed("replays") || cmd.Flags().Changed("attempts") {

@@ -271,7 +271,9 @@ func TestCheckMonitor(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d and %q\n%s%s", c.files, code, c.want, c.says, stdout, stderr)
 		}
 	}
-	if _, stderr, code := lockpick(t, dir, "merge", "/dev/zero"); code != exitUsage || !strings.Contains(stderr, "it is not a regular file") {
-		t.Errorf("merge of a device without an end: exit %d\n%s", code, stderr)
+	for _, command := range []string{"search", "claims"} {
+		if _, stderr, code := lockpick(t, dir, command, "/dev/zero"); code != exitUsage || !strings.Contains(stderr, "it is not a regular file") {
+			t.Errorf("%s of a device without an end: exit %d\n%s", command, code, stderr)
+		}
 	}
 }

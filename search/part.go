@@ -198,7 +198,11 @@ func (p *Part[R]) read(file string, content []byte) (twice []int, err error) {
 			twice = append(twice, shards[l.Unit])
 		}
 	}
-	if !begun {
+	switch {
+	case begun:
+	case bytes.HasPrefix(content, partBegins):
+		return nil, fmt.Errorf("%w: its first line is not complete: the shard ended while it wrote it", ErrParts)
+	default:
 		return nil, fmt.Errorf("%w: it is not a part", ErrParts)
 	}
 	return twice, nil

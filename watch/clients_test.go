@@ -51,7 +51,11 @@ func speak(t *testing.T, command []string, masters []string, rounds int) error {
 		}
 		return reply, err
 	}
-	if _, err := ask(map[string]any{"op": "init", "masters": masters, "ttl_ms": 20_000, "ttl": 20 * time.Second, "client": "c", "protocol": 2}); err != nil {
+	var urls []string
+	for _, address := range masters {
+		urls = append(urls, "redis://"+address)
+	}
+	if _, err := ask(map[string]any{"op": "init", "masters": masters, "urls": urls, "ttl_ms": 20_000, "ttl": 20 * time.Second, "client": "c", "protocol": 2}); err != nil {
 		return err
 	}
 	for range rounds {

@@ -219,20 +219,19 @@ func (n *Narrative) Extension(l *history.Lease, before, grant history.Grant) {
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }
 
-// Part says what a lease has of a lock that several clients may hold: "for reading", "2 of the 3 permits", or "". shared says
-// that others may hold the lock beside it.
-func Part(h *history.Header, l *history.Lease) (part string, shared bool) {
+// Part says what a lease has of a lock that several clients may hold: "for reading", "2 of the 3 permits", or "". share is
+// that in percent; a reader counts as half.
+func Part(h *history.Header, l *history.Lease) (part string, share int) {
 	x := facts.LockOf(h)
-	shared = x.WeightOf(l) < x.Capacity
 	switch {
-	case x.Kind == history.ReadWrite && shared:
-		part = "for reading"
+	case x.Kind == history.ReadWrite && x.WeightOf(l) < x.Capacity:
+		return "for reading", 50
 	case x.Kind == history.ReadWrite:
-		part = "for writing"
+		return "for writing", 100
 	case x.Kind == history.Semaphore:
-		part = Permits(x, x.WeightOf(l))
+		return Permits(x, x.WeightOf(l)), int(100 * x.WeightOf(l) / x.Capacity)
 	}
-	return part, shared
+	return "", 100
 }
 
 // LeaseOn names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".

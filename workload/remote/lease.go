@@ -154,7 +154,9 @@ func (l *lease) CanChangeMode(mode string) bool {
 	return l.client.hello.Has(workload.CanUpgrade)
 }
 
-func (l *lease) ChangeMode(_ context.Context, mode string) (workload.Lease, error) { return l.extend(mode) }
+func (l *lease) ChangeMode(_ context.Context, mode string) (workload.Lease, error) {
+	return l.extend(mode)
+}
 
 func (l *lease) extend(mode string) (workload.Lease, error) {
 	invoked := time.Now()

@@ -89,6 +89,8 @@ var convictions = []conviction{
 	}},
 	{"rw-short-reader", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"rw-reader-frees-writer", checker.MutualExclusion, standsBeforeEntering},
+	{"rw-downgrade-gap", checker.MutualExclusion, standsBetween(300 * time.Millisecond)},
+	{"rw-upgrade-joins", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"semaphore-declared-anew", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"semaphore-returned-twice", checker.MutualExclusion, standsBeforeEntering},
 	{"reentrant-inner-frees", checker.MutualExclusion, func(*scenario.Scenario) {}},

@@ -29,7 +29,7 @@ func (r *run) mutualExclusion() *judgement {
 	}
 	judged := 0
 	for _, s := range inOrder(r.Lock, all) {
-		if r.InWindow(s.From) {
+		if r.InWindow(s.From) && !s.Continues {
 			judged++
 		}
 	}
@@ -73,7 +73,11 @@ func (r *run) explainHolds(n *narrative.Narrative, o overlap) {
 	v := n.Violation
 	got := fmt.Sprintf("%s was granted %s", narrative.Again(o.later.Client, o.earlier.Client), n.LeaseOn(o.later.Lease))
 	if o.later.From > o.later.Lease.Acquired() {
-		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.Client, v.Key)
+		what := "an extension"
+		if o.later.Upgraded {
+			what = "an upgrade"
+		}
+		got = fmt.Sprintf("%s was granted %s of its lease on %s", o.later.Client, what, v.Key)
 	}
 	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it", got, narrative.At(v.At), o.earlier.Client)
 	r.explainOverlap(n, o)

@@ -21,6 +21,7 @@ type client struct {
 	doing  string   // the pending operation, or ""
 	has    bool     // it was granted a lease and has not released it
 	inside bool
+	mode   string        // to which its pending extend changes
 	asks   history.Value // the mode and the permits of its acquire
 }
 
@@ -61,6 +62,10 @@ func drawHistoryOf(t *rapid.T, h *history.Header) []history.Op {
 		ops = append(ops, history.Op{Index: len(ops), Time: now, Process: c.name, Type: typ, F: f, Key: c.key, Value: v})
 	}
 	token := func(c *client) *history.Value { return &history.Value{Token: c.token} }
+	extend := func(c *client, v *history.Value) *history.Value {
+		v.Mode = c.mode
+		return v
+	}
 	lease := func(c *client) *history.Value {
 		return &history.Value{Mode: c.asks.Mode, Permits: c.asks.Permits, Token: c.token, ValidUntil: now + time.Duration(rapid.IntRange(-1, patience).Draw(t, "valid")), Fence: int64(tokens)}
 	}
@@ -93,7 +98,10 @@ func drawHistoryOf(t *rapid.T, h *history.Header) []history.Op {
 			add(c, history.FAcquire, history.OK, lease(c))
 		case c.doing == history.FExtend && typ == history.OK:
 			c.doing = ""
-			add(c, history.FExtend, history.OK, lease(c))
+			add(c, history.FExtend, history.OK, extend(c, lease(c)))
+		case c.doing == history.FExtend:
+			c.doing = ""
+			add(c, history.FExtend, typ, extend(c, token(c)))
 		case c.doing == history.FRelease && rapid.IntRange(0, 4).Draw(t, "told late") == 0: // a late notification from before the release
 			add(c, history.FLost, history.Info, &history.Value{Token: c.token, Delay: time.Duration(rapid.IntRange(0, 4).Draw(t, "delay"))})
 		case c.doing != "":
@@ -117,8 +125,11 @@ func drawHistoryOf(t *rapid.T, h *history.Header) []history.Op {
 					c.token, c.leases, c.has = c.leases[n-1], c.leases[:n-1], true
 				}
 			case history.FExtend:
-				c.doing = history.FExtend
-				add(c, history.FExtend, history.Invoke, token(c))
+				c.doing, c.mode = history.FExtend, ""
+				if h.Kind == history.ReadWrite {
+					c.mode = rapid.SampledFrom([]string{"", history.ModeRead, history.ModeWrite, history.ModeWrite}).Draw(t, "mode")
+				}
+				add(c, history.FExtend, history.Invoke, extend(c, token(c)))
 			case history.FEnter:
 				if c.inside = !c.inside; c.inside {
 					add(c, history.FEnter, history.Info, token(c))
@@ -221,14 +232,14 @@ func TestSweepFindsWhatIsNotCompatible(t *testing.T) {
 					here = append(here, b)
 				}
 			}
-			compatible = compatible && mayMeet(&header, here)
+			compatible = compatible && mayMeet(&header, all[i].From, here)
 		}
 		found := sweep(all, by)
 		if (len(found) == 0) != compatible {
 			t.Fatalf("the sweep finds %d overlaps, compatible: %v", len(found), compatible)
 		}
 		for _, o := range found {
-			if o.from() >= o.to() || !slices.Contains(o.named, o.earlier) || mayMeet(&header, append(slices.Clone(o.named), o.later)) {
+			if o.from() >= o.to() || !slices.Contains(o.named, o.earlier) || mayMeet(&header, o.from(), append(slices.Clone(o.named), o.later)) {
 				t.Fatalf("%+v and %+v are compatible", *o.earlier, *o.later)
 			}
 			for _, s := range o.named {
@@ -240,12 +251,12 @@ func TestSweepFindsWhatIsNotCompatible(t *testing.T) {
 	})
 }
 
-// mayMeet reports whether holds may have an instant in common.
-func mayMeet(h *history.Header, all []*facts.Hold) bool {
+// mayMeet reports whether holds may have an instant in common at a time.
+func mayMeet(h *history.Header, at time.Duration, all []*facts.Hold) bool {
 	owners, writers, permits := map[string]bool{}, 0, 0
 	for _, s := range all {
 		owners[s.Client] = true
-		if s.Lease.Mode != history.ModeRead {
+		if s.Lease.ModeAt(at) != history.ModeRead {
 			writers++
 		}
 		permits += min(max(1, s.Lease.Permits), h.Permits)

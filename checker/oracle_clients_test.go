@@ -305,18 +305,28 @@ func (m *maker) release(c *actor, l *held) {
 }
 
 func (m *maker) extend(c *actor, k *guarded, l *held) {
-	if auto := m.chance(15); !auto {
-		m.add(m.now, c.name, history.FExtend, history.Invoke, k.name, &history.Value{Token: l.token})
+	mode := ""
+	if m.head.Kind == history.ReadWrite && m.chance(60) {
+		if mode = history.ModeRead; l.asks.Mode == history.ModeRead && m.chance(80) {
+			mode = history.ModeWrite
+		}
+	}
+	if auto := m.chance(15); !auto || mode != "" && !m.chance(m.wrong/2) {
+		m.add(m.now, c.name, history.FExtend, history.Invoke, k.name, &history.Value{Token: l.token, Mode: mode})
+	}
+	alone := mode != history.ModeWrite || m.alone(k, l)
+	if mode == history.ModeRead {
+		l.asks.Mode = mode
 	}
 	yes, by := m.ask(c, k, l.token, history.CommandExtend)
 	ok := by < l.until && (yes >= m.head.Quorum || !m.votes)
-	if m.chance(m.wrong) {
+	if ok = ok && alone; m.chance(m.wrong) {
 		ok = !ok
 	}
 	c.busy = by
 	if !ok {
-		m.add(by, c.name, history.FExtend, pick(m, []history.Type{history.Fail, history.Info}), k.name, &history.Value{Token: l.token})
-		if m.asked()-yes >= m.head.Quorum && !m.chance(m.wrong) {
+		m.add(by, c.name, history.FExtend, pick(m, []history.Type{history.Fail, history.Info}), k.name, &history.Value{Token: l.token, Mode: mode})
+		if alone && m.asked()-yes >= m.head.Quorum && !m.chance(m.wrong) {
 			l.until = min(l.until, by) // the lock knows that it has lost the lease
 		}
 		return
@@ -326,7 +336,15 @@ func (m *maker) extend(c *actor, k *guarded, l *held) {
 		l.until = by + m.ticks(int(m.head.TTL/m.tick)) - 2*m.tick
 	}
 	k.free = max(k.free, l.until)
-	m.add(by, c.name, history.FExtend, history.OK, k.name, &history.Value{Token: l.token, ValidUntil: l.until})
+	if mode == history.ModeWrite {
+		l.asks.Mode = ""
+	}
+	m.add(by, c.name, history.FExtend, history.OK, k.name, &history.Value{Token: l.token, ValidUntil: l.until, Mode: mode})
+}
+
+// alone says whether nobody else holds a key.
+func (m *maker) alone(k *guarded, l *held) bool {
+	return !slices.ContainsFunc(k.given, func(x *held) bool { return x != l && !x.released && x.until > m.now })
 }
 
 func (m *maker) read(c *actor, k *guarded, l *held) {

@@ -178,7 +178,10 @@ func (m *maker) drawHeader() {
 		{"release", "release", "release"}, {"enter", "leave", "release", "enter", "leave", "release"},
 		{"write", "write", "write", "release", "release"}, {"extend", "extend", "extend", "release"},
 	})
-	if h.Kind = pick(m, []history.LockKind{"", "", "", history.ReadWrite, history.Semaphore, history.Reentrant}); h.Kind == history.Semaphore {
+	if h.Kind = pick(m, []history.LockKind{"", "", "", history.ReadWrite, history.Semaphore, history.Reentrant}); *oracleKind != "" {
+		h.Kind = history.LockKind(*oracleKind)
+	}
+	if h.Kind == history.Semaphore {
 		h.Permits = m.n(1, 3)
 	}
 	h.Fencing = m.chance(30)

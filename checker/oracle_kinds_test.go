@@ -44,10 +44,43 @@ func (o *oracle) mayShare(all []holder) bool {
 func (o *oracle) holdersAt(key string, t time.Duration, but *acquisition) (all []holder) {
 	for _, a := range o.acqs {
 		if a != but && a.key == key && a.held(t) {
-			all = append(all, a.asks)
+			all = append(all, a.asksAt(t))
 		}
 	}
 	return all
+}
+
+// turn is a downgrade or an upgrade of a lease.
+type turn struct {
+	at    time.Duration
+	reads bool
+}
+
+// turn adds a line of an extend: a downgrade counts from its call on, an upgrade from its return on.
+func (a *acquisition) turn(op history.Op, began time.Duration) {
+	x := turn{op.Time, op.Value.Mode == "read"}
+	if x.reads && op.Type != history.Invoke {
+		x.at = began
+	}
+	if x.reads && !a.asksAt(never).reads || op.Value.Mode == "write" && op.Type == history.OK {
+		a.turns = append(a.turns, x)
+	}
+}
+
+// asksAt returns what the holder of an acquisition has at an instant.
+func (a *acquisition) asksAt(t time.Duration) holder {
+	h := a.asks
+	for _, x := range a.turns {
+		if x.at <= t {
+			h.reads = x.reads
+		}
+	}
+	return h
+}
+
+// upgradedAt says whether a reader becomes a writer at an instant.
+func (o *oracle) upgradedAt(a *acquisition, t time.Duration) bool {
+	return o.h.Kind == "rw" && !a.asksAt(t).reads && a.asksAt(t-o.tick).reads
 }
 
 // notOf names the properties that are not judged of locks of a kind: a mutex has one holder, with one token, who orders what

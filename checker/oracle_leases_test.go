@@ -36,7 +36,7 @@ func (o *oracle) contendedGrants() []row { return o.need(o.grantTimes(o.contende
 func (o *oracle) mutualExclusion() (f finding) {
 	for _, b := range o.acqs {
 		for t := b.grant; t <= o.end; t += o.tick {
-			if begins := b.held(t) && !(t > b.grant && b.held(t-o.tick)); begins && !o.mayShare(o.holdersAt(b.key, t, nil)) {
+			if begins := b.held(t) && (!(t > b.grant && b.held(t-o.tick)) || o.upgradedAt(b, t)); begins && !o.mayShare(o.holdersAt(b.key, t, nil)) {
 				f.add(b.key, t)
 			}
 		}
@@ -130,19 +130,24 @@ func (o *oracle) beliefExclusion() (f finding) {
 		}
 	}
 	var at []time.Duration
-	for _, b := range all {
+	mayBegin := func(b section, t time.Duration) bool {
 		var inside []holder
 		for _, a := range all {
-			if a.key == b.key && a.from <= b.from && b.from < a.to {
+			if a.key == b.key && a.from <= t && t < a.to {
 				x := holder{client: a.client, reads: true, takes: 1} // without a known lease: what disturbs nobody
 				if a.of != nil {
-					x = a.of.asks
+					x = a.of.asksAt(t)
 				}
 				inside = append(inside, x)
 			}
 		}
-		if b.from < b.to && !o.mayShare(inside) {
-			f.add(b.key, b.from)
+		return o.mayShare(inside)
+	}
+	for _, b := range all {
+		for t := b.from; t < b.to; t += o.tick {
+			if (t == b.from || b.of != nil && o.upgradedAt(b.of, t)) && !mayBegin(b, t) {
+				f.add(b.key, t)
+			}
 		}
 		if b.of != nil && o.contended(b.of) {
 			at = append(at, b.from)
@@ -167,16 +172,10 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 	if a.held(t) {
 		return 0, false
 	}
-	if a.dead() {
-		since := min(a.until, a.relied())
-		for s := a.grant; s < t; s += tick {
-			if a.held(s) {
-				since = s + tick
-			}
-		}
-		return since, true
-	}
 	since := a.grant
+	if a.dead() {
+		since = min(a.until, a.relied())
+	}
 	for s := a.grant; s < t; s += tick {
 		if a.held(s) {
 			since = s + tick

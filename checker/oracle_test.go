@@ -46,6 +46,7 @@ type acquisition struct {
 	grant, until       time.Duration
 	fence              int64
 	asks               holder
+	turns              []turn
 	grants             []grant
 	over               time.Duration // when its release was invoked or its client crashed
 	overLine           int
@@ -229,6 +230,9 @@ func (o *oracle) follow() {
 		a := o.owner(i)
 		if a == nil {
 			continue
+		}
+		if op.F == history.FExtend {
+			a.turn(op, o.began(i))
 		}
 		switch {
 		case op.F == history.FRelease && op.Type == history.Invoke && a.overLine < 0:

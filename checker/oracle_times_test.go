@@ -202,7 +202,7 @@ func (o *oracle) contended(a *acquisition) bool {
 		return false
 	}
 	for _, x := range o.askings() {
-		if x.client == a.client || x.key != a.key || o.mayShare(append(o.holdersAt(a.key, a.grant, a), a.asks, x.asks)) {
+		if x.client == a.client || x.key != a.key || o.mayShare(append(o.holdersAt(a.key, a.grant, a), a.asksAt(a.grant), x.asks)) {
 			continue
 		}
 		for t := a.grant; t <= a.grant+o.ttl; t += o.tick {

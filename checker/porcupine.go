@@ -132,6 +132,7 @@ type openTenure struct {
 	key             int
 	process         int
 	weight          int64
+	excess          []excess      // what an upgrade took beside, or a downgrade gave back before
 	called, granted time.Duration // when the acquire, or a late extension, was called and returned
 	until           time.Duration // the end of the validity by its last grant or clock change
 	latest          time.Duration // when the last grant or clock change was
@@ -139,6 +140,28 @@ type openTenure struct {
 	lost            bool          // its lock reported it lost
 	released        bool          // its release was called, or its client crashed
 	answered        time.Duration // when its release returned
+}
+
+// excess is what a writer has more than a reader, as long as its lease is one of a writer. It is an operation of its own that
+// takes it, and one that returns it: at the call of a downgrade, or with the rest.
+type excess struct {
+	called, granted time.Duration
+	till            time.Duration
+}
+
+// writes reports whether the tenure is one of a writer now, of a lock whose readers have the given weight.
+func (o *openTenure) writes(reader int64) bool {
+	n := len(o.excess)
+	return o.weight > reader || n > 0 && o.excess[n-1].till == math.MaxInt64
+}
+
+// downgrade makes the tenure one of a reader from the call of a downgrade on.
+func (o *openTenure) downgrade(at time.Duration, reader int64) {
+	if o.weight > reader {
+		o.excess = append(o.excess, excess{called: o.called, granted: o.granted})
+		o.weight = reader
+	}
+	o.excess[len(o.excess)-1].till = at
 }
 
 // promise sets the end of the validity, by a grant or a clock change at a time.
@@ -188,6 +211,7 @@ func tenures(p *history.Packed) []keyTenures {
 	running := map[tenureOf]*tokenTenures{}    // by token and key, and by token alone
 	alive := map[string][]*openTenure{}        // by process: the tenures since its last crash
 	var order []*openTenure
+	modes, reader := h.LockKind() == history.ReadWrite, h.Weight(history.ModeRead, 1)
 
 	// end closes the tenure of a lease at its release or, if that is at or after the end of the
 	// validity, when it lapses.
@@ -198,10 +222,18 @@ func tenures(p *history.Packed) []keyTenures {
 			return // the lease was over before it began, so it held at no instant
 		}
 		k := &keys[o.key]
-		k.tenures = append(k.tenures, tenure{
-			took: porcupine.Operation{ClientId: o.process, Input: step{o.process, o.weight, false}, Call: int64(o.called), Return: int64(o.granted)},
-			gave: porcupine.Operation{ClientId: o.process, Input: step{o.process, o.weight, true}, Call: int64(at), Return: int64(min(lapse, max(at, o.answered)))},
-		})
+		add := func(weight int64, called, granted, over, returned time.Duration) {
+			k.tenures = append(k.tenures, tenure{
+				took: porcupine.Operation{ClientId: o.process, Input: step{o.process, weight, false}, Call: int64(called), Return: int64(granted)},
+				gave: porcupine.Operation{ClientId: o.process, Input: step{o.process, weight, true}, Call: int64(over), Return: int64(returned)},
+			})
+		}
+		add(o.weight, o.called, o.granted, at, min(lapse, max(at, o.answered)))
+		for _, x := range o.excess {
+			if till := min(x.till, at); till > x.granted {
+				add(h.Capacity()-reader, x.called, x.granted, till, till)
+			}
+		}
 	}
 
 	for _, op := range p.All() {
@@ -271,12 +303,25 @@ func tenures(p *history.Packed) []keyTenures {
 		if op.F == history.FRelease && op.Type == history.Invoke {
 			releasing[called] = runningRelease{o, on.life}
 		}
+		if o != nil && modes && op.F == history.FExtend && op.Value.Mode == history.ModeRead && o.writes(reader) {
+			called := op.Time
+			if op.Type != history.Invoke { // it was called at some time since the process's previous line
+				called = before
+			}
+			o.downgrade(called, reader)
+		}
 		switch {
 		case o == nil:
 		case op.F == history.FExtend && op.Type == history.OK:
+			upgrade := modes && op.Value.Mode == history.ModeWrite && !o.writes(reader)
 			if lapse := o.lapse(); op.Time > lapse || lapse <= o.granted { // a late extension counts as an acquire
 				end(o)
-				o.called, o.granted = max(began[op.Process], lapse), op.Time
+				if upgrade || modes && o.writes(reader) {
+					o.weight = h.Capacity()
+				}
+				o.called, o.granted, o.excess = max(began[op.Process], lapse), op.Time, nil
+			} else if upgrade {
+				o.excess = append(o.excess, excess{began[op.Process], op.Time, math.MaxInt64})
 			}
 			o.promise(op.Time, op.Value.ValidUntil)
 		case op.F == history.FClock && op.Time < o.until: // the rest of its validity changed

@@ -6,6 +6,7 @@ import (
 
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
+	"lockpick/history"
 )
 
 var BeliefExclusion = Property{
@@ -37,10 +38,10 @@ func (r *run) beliefsIn(all []facts.Hold) *judgement {
 			contended = append(contended, s.From)
 		}
 	}
+	all = r.Lock.Parts(all)
 	before := map[int]time.Duration{} // the recorded ends of sections that were left late because the machine stood still
 	for i := range all {
 		s := &all[i]
-		s.Weight = r.Lock.WeightOf(s.Lease)
 		if s.Lease == nil {
 			continue
 		}
@@ -70,7 +71,11 @@ func (r *run) explainSections(n *narrative.Narrative, o overlap) {
 		narrative.Again(o.later.Client, o.earlier.Client), v.Key, narrative.At(v.At), o.earlier.Client)
 	together := fmt.Sprintf("%s were both in their critical sections", narrative.Both(o.earlier.Client, o.later.Client))
 	if !r.Lock.Exclusive() {
-		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s", o.later.Client, v.Key, narrative.At(v.At), o.insideWere())
+		did := "entered its critical section on"
+		if o.later.Upgraded {
+			did = "became a writer in its critical section on"
+		}
+		v.Summary = fmt.Sprintf("%s %s %s at %s while %s", o.later.Client, did, v.Key, narrative.At(v.At), o.insideWere())
 		together = o.together() + " in their critical sections at once"
 	}
 	a, b := o.earlier, o.later
@@ -96,16 +101,21 @@ func (r *run) explainSections(n *narrative.Narrative, o overlap) {
 // explainEntered adds the beginning of a critical section.
 func (r *run) explainEntered(n *narrative.Narrative, s *facts.Hold) {
 	text := fmt.Sprintf("%s entered its critical section on %s", s.Client, s.Key)
+	if s.Upgraded {
+		text = fmt.Sprintf("%s became a writer in its critical section on %s", s.Client, s.Key)
+	}
 	if s.Lease == nil {
 		text += " without a lease"
 	}
-	n.Add(narrative.Event{At: s.From, Kind: narrative.EventEntered, Client: s.Client, Key: s.Key, Token: s.Token, Word: "enter", Ops: s.Ops[:1], Text: text})
+	n.Add(narrative.Event{At: r.History.Op(s.Ops[0]).Time, Kind: narrative.EventEntered, Client: s.Client, Key: s.Key, Token: s.Token, Word: "enter", Ops: s.Ops[:1], Text: text})
 }
 
 // explainLeft adds the end of a critical section, and how long after the end of its lease that was.
 func (r *run) explainLeft(n *narrative.Narrative, s *facts.Hold) {
 	text := s.Client + " left its critical section"
-	if s.Unfinished {
+	if last := r.History.Op(s.Ops[len(s.Ops)-1]); last.F == history.FExtend && last.Value.Mode != "" && last.Time >= s.To {
+		text = s.Client + " became a reader in its critical section"
+	} else if s.Unfinished {
 		text = s.Client + " was last seen in its critical section"
 	}
 	if s.Lease != nil {

@@ -30,7 +30,7 @@ func sweep(all []facts.Hold, by facts.Lock) []overlap {
 			on = active{}
 		}
 		on.end(s.From)
-		if on.weight+s.Weight > by.Capacity {
+		if on.weight+s.Weight > by.Capacity && !s.Continues {
 			found = append(found, overlapWith(by, opposing(by, &on, s), s))
 		}
 		heap.Push(&on, s)

@@ -39,7 +39,8 @@ type watchHold struct {
 	client   string
 	weight   int64
 	from, to time.Duration
-	lost     bool // its lock reported that it is over
+	lost     bool       // its lock reported that it is over
+	before   *watchHold // what an upgrade replaced
 }
 
 // Observe adds one operation. The caller must pass operations in the order of their times.
@@ -90,11 +91,27 @@ func (w *Watch) Observe(op history.Op) {
 			delete(mine, token)
 		}
 	case h.lost:
+	case op.F == history.FExtend && op.Value.Mode == history.ModeRead && op.Type == history.Invoke:
+		reader := w.Header.Weight(history.ModeRead, 1)
+		if b := h.before; b != nil && h.from == op.Time && h.weight > reader { // the upgrade came to nothing
+			b.to, h.to = h.to, op.Time
+			mine[token][last] = b
+			break
+		}
+		h.weight = min(h.weight, reader)
 	case op.F == history.FExtend && op.Type == history.OK:
-		if op.Time <= h.to {
+		weight := h.weight
+		if op.Value.Mode == history.ModeWrite {
+			weight = w.Header.Weight(op.Value.Mode, 1)
+		}
+		switch {
+		case op.Time > h.to: // the lease had ended: this is a new hold
+			mine[token][last] = w.begin(h.key, weight, op)
+		case weight > h.weight: // so is an upgrade
+			mine[token][last] = w.begin(h.key, weight, op)
+			mine[token][last].before, h.to = h, op.Time
+		default:
 			h.to = max(op.Time, op.Value.ValidUntil)
-		} else { // the lease had ended: this is a new hold
-			mine[token][last] = w.begin(h.key, h.weight, op)
 		}
 	case op.F == history.FClock:
 		if op.Time < h.to {

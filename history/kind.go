@@ -30,8 +30,12 @@ func (k LockKind) Words() string {
 	return string(k)
 }
 
-// ModeRead is the mode of an acquire by a reader. An acquire without a mode is exclusive.
-const ModeRead = "read"
+// The modes of a read-write lock. An acquire without a mode is exclusive. An extend that names a mode changes that of
+// its lease: a downgrade, or an upgrade.
+const (
+	ModeRead  = "read"
+	ModeWrite = "write"
+)
 
 // MaxPermits is the largest number of permits of a semaphore.
 const MaxPermits = 1_000

@@ -21,6 +21,14 @@ type Grant struct {
 	Bent  bool          // not a grant: a change of the client's clock changed the end of the lease
 }
 
+// ModeChange is a downgrade or an upgrade of a lease of a read-write lock. A downgrade counts from its call, like a
+// release, and an upgrade from its return, like an acquire: only then does the client rely on it.
+type ModeChange struct {
+	Index int // of the line of the call, or of the return
+	At    time.Duration
+	Mode  string
+}
+
 // Endless is the minimum validity of leases that last until they are released or their lock reports
 // them lost.
 const Endless = 24 * time.Hour
@@ -36,6 +44,7 @@ type Lease struct {
 	Reused              bool // its token had been granted before, to this client or another one
 	Fence               int64
 	Mode                string        // of its acquire
+	Changes             []ModeChange  // of its mode, in order
 	Permits             int           // of its acquire
 	Invoked             time.Duration // when the acquire was called; without an invocation, the earliest possible time
 	InvokedIndex        int           // index of the line of the invocation; -1 if there is none
@@ -223,6 +232,9 @@ func leasesOf(at positions, all iter.Seq2[int, *Op], n int) (leases []*Lease, of
 // follow adds a line about a lease after its grant. began is the earliest time at which the
 // call that the line completes was invoked.
 func (l *Lease) follow(op *Op, began time.Duration) {
+	if op.F == FExtend && op.Value.Mode != "" {
+		l.changeMode(op, began)
+	}
 	switch {
 	case op.F == FExtend && op.Type == OK:
 		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
@@ -240,6 +252,30 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 	case op.F == FLeave && l.EnterIndex >= 0 && l.LeaveIndex < 0:
 		l.LeaveIndex, l.Left = op.Index, max(op.Time-op.Value.Delay, l.Entered)
 	}
+}
+
+// ModeAt returns the mode of the lease at a time.
+func (l *Lease) ModeAt(at time.Duration) string {
+	mode := l.Mode
+	for _, c := range l.Changes {
+		if c.At <= at {
+			mode = c.Mode
+		}
+	}
+	return mode
+}
+
+// changeMode adds a change of the mode by a line of an extend.
+func (l *Lease) changeMode(op *Op, began time.Duration) {
+	reads := op.Value.Mode == ModeRead
+	if reads == (l.ModeAt(math.MaxInt64) == ModeRead) || !reads && op.Type != OK {
+		return
+	}
+	c := ModeChange{Index: op.Index, At: op.Time, Mode: op.Value.Mode}
+	if reads && op.Type != Invoke {
+		c.At = began
+	}
+	l.Changes = append(l.Changes, c)
 }
 
 // crash ends a lease because its client crashed and so no longer relies on it.

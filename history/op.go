@@ -90,8 +90,8 @@ type Value struct {
 	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns since the run began
 	Fence      int64         `json:"fence,omitempty"`
 
-	// acquire
-	Mode    string `json:"mode,omitempty"`    // ModeRead; empty: exclusive
+	// acquire, extend
+	Mode    string `json:"mode,omitempty"`    // ModeRead; empty: exclusive, or (extend) as before
 	Permits int    `json:"permits,omitempty"` // of a semaphore; 0: one
 
 	// read, write, apply

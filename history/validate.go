@@ -116,8 +116,8 @@ func (v *Value) check() error {
 			}
 		}
 	}
-	if v.Mode != "" && v.Mode != ModeRead {
-		return fmt.Errorf(`field "value.mode" is %s, but must be read or absent`, quoted(v.Mode))
+	if v.Mode != "" && v.Mode != ModeRead && v.Mode != ModeWrite {
+		return fmt.Errorf(`field "value.mode" is %s, but must be read, write or absent`, quoted(v.Mode))
 	}
 	if v.Permits < 0 || v.Permits > MaxPermits {
 		return fmt.Errorf(`field "value.permits" is %d, but must be from 0 to %d`, v.Permits, MaxPermits)

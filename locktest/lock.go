@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/history"
+	"lockpick/redlock"
 	"lockpick/workload"
 )
 
@@ -58,6 +59,10 @@ type Lease struct {
 	// Extend prolongs the lease and returns its new end; zero means the same as in Until. If Extend is nil,
 	// the lock cannot extend leases.
 	Extend func(ctx context.Context) (until time.Time, err error)
+	// Downgrade makes a writer of an RWLock a reader, without a moment in which another writer could be granted the lock, and
+	// Upgrade a reader the writer. An upgrade must not wait for other readers, who may wait for the same: it returns
+	// ErrOthersRead. Both prolong the lease as Extend does. If one is nil, the lock cannot do it.
+	Downgrade, Upgrade func(ctx context.Context) (until time.Time, err error)
 	// Lost ends when the lock knows that the lease is over. It may be nil.
 	Lost context.Context
 }
@@ -331,10 +336,30 @@ func (l *lease) Extend(ctx context.Context) (workload.Lease, error) {
 	if l.of.Extend == nil {
 		return nil, errNoExtend
 	}
+	return l.extend(ctx, l.of.Extend)
+}
+
+// ErrOthersRead says that a lease was not upgraded, for certain. It stays as it is.
+var ErrOthersRead = fmt.Errorf("%w as a writer: others read", redlock.ErrNotHeld)
+
+func (l *lease) changeOf(mode string) func(context.Context) (time.Time, error) {
+	if mode == history.ModeRead {
+		return l.of.Downgrade
+	}
+	return l.of.Upgrade
+}
+
+func (l *lease) CanChangeMode(mode string) bool { return l.changeOf(mode) != nil }
+
+func (l *lease) ChangeMode(ctx context.Context, mode string) (workload.Lease, error) {
+	return l.extend(ctx, l.changeOf(mode))
+}
+
+func (l *lease) extend(ctx context.Context, call func(context.Context) (time.Time, error)) (workload.Lease, error) {
 	began := l.a.site.Runtime.Now()
 	var until time.Time
 	if err := l.under(ctx, func() (err error) {
-		until, err = l.of.Extend(ctx)
+		until, err = call(ctx)
 		return err
 	}); err != nil {
 		return nil, err

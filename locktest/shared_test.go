@@ -35,6 +35,7 @@ type room struct {
 	mu     sync.Mutex
 	inside map[string]int // by client: what it has
 	admits func(inside map[string]int, client string, part int) bool
+	change func(inside map[string]int, client string, part int) bool // of the mode; nil: as admits
 }
 
 type visitor struct {
@@ -53,12 +54,28 @@ func (v visitor) take(ctx context.Context, part int) (*Lease, error) {
 		}
 		v.room.mu.Unlock()
 		if ok {
-			return &Lease{Until: time.Now().Add(time.Hour), Release: func(context.Context) error {
+			until := time.Now().Add(time.Hour)
+			change := func(to int) func(context.Context) (time.Time, error) {
+				return func(context.Context) (time.Time, error) {
+					v.room.mu.Lock()
+					defer v.room.mu.Unlock()
+					if !v.room.change(v.room.inside, v.client, to) {
+						return time.Time{}, ErrOthersRead
+					}
+					v.room.inside[v.client], part = v.room.inside[v.client]+to-part, to
+					return until, nil
+				}
+			}
+			l := &Lease{Until: until, Release: func(context.Context) error {
 				v.room.mu.Lock()
 				defer v.room.mu.Unlock()
 				v.room.inside[v.client] -= part
 				return nil
-			}}, nil
+			}}
+			if v.room.change != nil {
+				l.Downgrade, l.Upgrade = change(1), change(100)
+			}
+			return l, nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -83,13 +100,17 @@ func others(inside map[string]int, client string) (sum int) {
 
 // rooms returns a constructor of locks; those of one schedule share a room.
 func rooms(admits func(map[string]int, string, int) bool) func(Env) (Lock, error) {
+	return roomsOf(admits, nil)
+}
+
+func roomsOf(admits, change func(map[string]int, string, int) bool) func(Env) (Lock, error) {
 	var mu sync.Mutex
 	var latest *room
 	return func(e Env) (Lock, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Client == "c1" || latest == nil {
-			latest = &room{inside: map[string]int{}, admits: admits}
+			latest = &room{inside: map[string]int{}, admits: admits, change: change}
 		}
 		return visitor{latest, e.Client, e.Clients()[0]}, nil
 	}
@@ -133,6 +154,25 @@ func TestLocksOfEachKind(t *testing.T) {
 				t.Errorf("%s", v.Summary)
 			}
 		})
+	}
+}
+
+// TestChangesOfTheMode: a lock whose upgrade looks for other readers is acquitted, one whose upgrade does not is convicted.
+func TestChangesOfTheMode(t *testing.T) {
+	admits := func(in map[string]int, c string, part int) bool {
+		return others(in, c) == 0 || part == 1 && others(in, c) < 100
+	}
+	options := []Option{ReadWrite(0.7), Faults(), Masters(1)}
+	if r := found(t, roomsOf(admits, admits), options...); r != nil {
+		v, _ := r.FirstViolation(nil)
+		t.Errorf("a correct lock is convicted: %s", v.Summary)
+	}
+	r := found(t, roomsOf(admits, func(map[string]int, string, int) bool { return true }), options...)
+	if r == nil {
+		t.Fatal("a wrong lock is not convicted")
+	}
+	if v, _ := r.FirstViolation(nil); !strings.Contains(v.Summary, "was granted an upgrade of its lease") {
+		t.Errorf("%s", v.Summary)
 	}
 }
 

@@ -64,8 +64,8 @@ type packedLeases struct {
 	Fence   []int64 `json:"fence"`
 
 	// Of locks that several clients may hold:
-	Part   []int `json:"part,omitempty"`   // a text: what the lease has of the lock
-	Shared []int `json:"shared,omitempty"` // 1: others may hold the lock beside it
+	Part  []int `json:"part,omitempty"`  // a text: what the lease has of the lock
+	Share []int `json:"share,omitempty"` // percent of the lock; a reader: half of it
 }
 
 type packedVotes struct { // in the order of the attempts
@@ -251,11 +251,8 @@ func (p *packer) attempts(h *history.Header, t *timeline) {
 		l.Enter = append(l.Enter, since(x.lease.Entered, x.lease.EnterIndex >= 0))
 		l.Leave = append(l.Leave, since(x.lease.Left, x.lease.EnterIndex >= 0))
 		l.Fence = append(l.Fence, x.lease.Fence)
-		if part, shared := narrative.Part(h, x.lease); part != "" {
-			l.Part, l.Shared = append(l.Part, p.text(part)), append(l.Shared, 0)
-			if shared {
-				l.Shared[len(l.Shared)-1] = 1
-			}
+		if part, share := narrative.Part(h, x.lease); part != "" {
+			l.Part, l.Share = append(l.Part, p.text(part)), append(l.Share, share)
 		}
 		leaseBefore = i
 		for _, s := range holds[1:] {

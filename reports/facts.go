@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,12 +111,27 @@ func countsOf(r *judge.Result) []fact {
 	all := countsIn(r.Counts)
 	if w := r.Waiting; w.Longest > 0 {
 		all = append(all, fact{"longest wait for the lock", term.Span(w.Longest.Round(time.Millisecond))}, fact{"most often that a waiter was overtaken", term.Count(w.Overtaken)},
+			fact{"most grants to others while a client asked and got none", term.Count(w.Starved)}, fact{"leases granted to each client", shares(w.Clients)},
 			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)}, fact{"longest sleep of a waiter while nobody held the lock", term.Span(w.Asleep.Round(time.Millisecond))})
 		if w.ToldLate > 0 {
 			all = append(all, fact{"latest that a holder was told of its loss", term.Span(w.ToldLate.Round(time.Millisecond))})
 		}
 	}
 	return all
+}
+
+// shares says how many leases each client was granted, from the most to the least: "59, 58, 57, 53 and 2 (c5)".
+func shares(clients []judge.ClientWaiting) string {
+	all := slices.Clone(clients)
+	slices.SortStableFunc(all, func(a, b judge.ClientWaiting) int { return cmp.Compare(b.Granted, a.Granted) })
+	var said []string
+	for i, c := range all {
+		said = append(said, term.Count(c.Granted))
+		if i > 0 && i == len(all)-1 {
+			said[i] += " (" + c.Client + ")"
+		}
+	}
+	return fault.Enumerate(said)
 }
 
 func countsIn(c judge.Counts) []fact {

@@ -23,17 +23,17 @@ func acquired(h history.Header, asks ...history.Value) *history.History {
 	return out
 }
 
-// TestLanesTellReadersFromWriters: the page knows of each lease what it has of the lock, and whether others may hold the lock
-// beside it. Of a mutex it has nothing to say.
+// TestLanesTellReadersFromWriters: the page knows of each lease what it has of the lock, and which share of it that
+// is. Of a mutex it has nothing to say.
 func TestLanesTellReadersFromWriters(t *testing.T) {
 	for _, x := range []struct {
-		h      *history.History
-		parts  []string
-		shared []int
+		h     *history.History
+		parts []string
+		share []int
 	}{
-		{acquired(history.Header{Kind: history.ReadWrite}, history.Value{Mode: history.ModeRead}, history.Value{}), []string{"for reading", "for writing"}, []int{1, 0}},
+		{acquired(history.Header{Kind: history.ReadWrite}, history.Value{Mode: history.ModeRead}, history.Value{}), []string{"for reading", "for writing"}, []int{50, 100}},
 		{acquired(history.Header{Kind: history.Semaphore, Permits: 3}, history.Value{}, history.Value{Permits: 2}, history.Value{Permits: 3}),
-			[]string{"1 of the 3 permits", "2 of the 3 permits", "all 3 permits"}, []int{1, 1, 0}},
+			[]string{"1 of the 3 permits", "2 of the 3 permits", "all 3 permits"}, []int{33, 66, 100}},
 		{acquired(history.Header{Kind: history.Reentrant}, history.Value{}), nil, nil},
 		{acquired(history.Header{}, history.Value{}), nil, nil},
 	} {
@@ -52,8 +52,8 @@ func TestLanesTellReadersFromWriters(t *testing.T) {
 		for _, i := range page.Leases.Part {
 			parts = append(parts, page.Texts[i])
 		}
-		if !slices.Equal(parts, x.parts) || !slices.Equal(page.Leases.Shared, x.shared) {
-			t.Errorf("of a %s: %q, shared %v", x.h.Header.LockKind(), parts, page.Leases.Shared)
+		if !slices.Equal(parts, x.parts) || !slices.Equal(page.Leases.Share, x.share) {
+			t.Errorf("of a %s: %q, share %v", x.h.Header.LockKind(), parts, page.Leases.Share)
 		}
 	}
 }

@@ -268,6 +268,9 @@ func (c *client) section(ctx context.Context, key string, lease Lease, share Sha
 	hold := c.stretch()
 	writes := 1 + c.random.IntN(3)
 	for i := range writes {
+		if lease, share, alive = c.changeMode(key, lease, share); !alive {
+			return lease, false
+		}
 		goOn, alive := c.begin(key, lease, share, i == 0)
 		if !alive {
 			return lease, false
@@ -381,22 +384,30 @@ func (c *client) wakes(end context.CancelCauseFunc) {
 }
 
 func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
-	c.record(history.Invoke, history.FExtend, key, &history.Value{Token: lease.Token()}, nil)
-	var longer Lease
+	if longer, alive := c.extendBy(key, lease, "", lease.Extend); longer != nil || !alive {
+		return longer, alive
+	}
+	return lease, true
+}
+
+// extendBy extends a lease by a call, which may change its mode. It returns nil if that did not happen.
+func (c *client) extendBy(key string, lease Lease, mode string, call func(context.Context) (Lease, error)) (longer Lease, alive bool) {
+	asks := &history.Value{Token: lease.Token(), Mode: mode}
+	c.record(history.Invoke, history.FExtend, key, asks, nil)
 	var err error
 	alive = c.in(history.CommandExtend, key, c.limit(), func() {
-		if longer, err = lease.Extend(c.calling(context.Background())); longer == nil && err == nil { // limited per master
+		if longer, err = call(c.calling(context.Background())); longer == nil && err == nil { // limited per master
 			err = errNeither
 		}
 	})
 	if !alive {
-		return lease, false
+		return nil, false
 	}
 	if err != nil {
-		c.record(Outcome(err), history.FExtend, key, &history.Value{Token: lease.Token()}, err)
-		return lease, !errors.Is(err, ErrGone)
+		c.record(Outcome(err), history.FExtend, key, asks, err)
+		return nil, !errors.Is(err, ErrGone)
 	}
-	c.granted(history.FExtend, key, longer, history.Value{})
+	c.granted(history.FExtend, key, longer, history.Value{Mode: mode})
 	return longer, true
 }
 

@@ -66,10 +66,13 @@ const (
 	CanClock  = "clock"  // it understands the request clock
 	CanVotes  = "votes"  // it reports the masters' votes; otherwise the harness reads them from the links
 	CanShare  = "shared" // it serves several clients at once
+
+	CanDowngrade = "downgrade" // it understands an extend with a mode, which makes a writer a reader
+	CanUpgrade   = "upgrade"   // or a reader the writer
 )
 
 // Abilities lists all optional parts.
-var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes, CanShare}
+var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes, CanShare, CanDowngrade, CanUpgrade}
 
 // NoLease, as a client's description of its leases, says that the lock promises no time: a lease is
 // valid until it is released.

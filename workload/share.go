@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"lockpick/history"
@@ -20,6 +21,15 @@ type SharedLock interface {
 	Lock
 	// AcquireShare does the same as Acquire, for a part of the lock.
 	AcquireShare(ctx context.Context, key string, share Share) (Lease, error)
+}
+
+// ModeChanger is a lease of a read-write lock whose mode its holder can change.
+type ModeChanger interface {
+	// CanChangeMode reports whether it can change to a mode: history.ModeRead is a downgrade, history.ModeWrite an upgrade.
+	CanChangeMode(mode string) bool
+	// ChangeMode does the same as Extend, and changes the mode. An upgrade does not wait for other readers, who may wait to
+	// upgrade, too: it fails, with an error that wraps redlock.ErrNotHeld, and the lease stays as it is.
+	ChangeMode(ctx context.Context, mode string) (Lease, error)
 }
 
 // AcquireShare acquires a part of a lock. What a lock cannot be asked for, its kind does not have.
@@ -49,6 +59,26 @@ func (c *client) share() Share {
 		return Share{Permits: 1 + c.random.IntN(max(1, cfg.Permits))}
 	}
 	return Share{}
+}
+
+// changeMode changes the mode of the client's lease now and then, if the lock can: it returns what it has then.
+func (c *client) changeMode(key string, lease Lease, share Share) (_ Lease, _ Share, alive bool) {
+	to := history.ModeRead
+	if share.Mode == history.ModeRead {
+		to = history.ModeWrite
+	}
+	m, ok := lease.(ModeChanger)
+	if !ok || c.w.config.Lock.Kind != history.ReadWrite || !m.CanChangeMode(to) || c.random.IntN(4) != 0 || !c.valid(lease) {
+		return lease, share, true
+	}
+	if to == history.ModeRead {
+		share.Mode = to // whatever the call returns
+	}
+	longer, alive := c.extendBy(key, lease, to, func(ctx context.Context) (Lease, error) { return m.ChangeMode(ctx, to) })
+	if longer != nil {
+		lease, share.Mode = longer, strings.TrimPrefix(to, history.ModeWrite)
+	}
+	return lease, share, alive
 }
 
 // asks returns the value of the line that calls an acquire, or nil if it asks for nothing but the key.

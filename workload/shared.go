@@ -3,8 +3,10 @@ package workload
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"lockpick/history"
+	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 )
 
@@ -14,7 +16,11 @@ import (
 //	ARGV[1] the token of the attempt      ARGV[4] "read" or "write"
 //	ARGV[2] the TTL in milliseconds       ARGV[5] how many permits it asks for
 //	ARGV[3] the owner: who calls         ARGV[6] how many there are
-type sharedScripts struct{ set, extend, release *protocol.Script }
+type sharedScripts struct {
+	set, extend, release *protocol.Script
+	change               *protocol.Script // of the mode; nil: it cannot be changed
+	gap                  bool             // a downgrade is a release and an acquire
+}
 
 // ofShare returns the command for a share of a key.
 func (l *textbook) ofShare(kind protocol.Kind, script *protocol.Script, key, token string, share Share) []command {
@@ -36,12 +42,47 @@ func (l *textbook) ownerIn(ctx context.Context) string {
 	return l.id
 }
 
+// CanChangeMode reports whether the lock has modes that change.
+func (x *textbookLease) CanChangeMode(string) bool {
+	return x.lock.mutations.shared != nil && x.lock.mutations.shared.change != nil
+}
+
+// ChangeMode downgrades the lease, or upgrades it if nobody else reads. It extends it as well.
+func (x *textbookLease) ChangeMode(ctx context.Context, mode string) (Lease, error) {
+	l := x.lock
+	start := l.clock()
+	if err := x.mayExtend(start); err != nil {
+		return nil, err
+	}
+	changed := Share{Mode: mode, owner: x.share.owner}
+	cmds := l.ofShare(protocol.Extend, l.mutations.shared.change, x.key, x.token, changed)
+	if l.mutations.shared.gap && mode == history.ModeRead {
+		cmds = append(l.ofShare(protocol.Release, l.mutations.shared.release, x.key, x.token, x.share),
+			l.ofShare(protocol.Set, l.mutations.shared.set, x.key, x.token, changed)...)
+	}
+	t, err := l.carryOut(ctx, x.talk, x.key, x.token, cmds, nil, l.settled)
+	if err != nil {
+		return nil, err
+	}
+	if mode == history.ModeWrite && len(t.no) > 0 {
+		return nil, errOthersRead
+	}
+	if err := x.extended(t, start.Add(l.validity())); err != nil {
+		return nil, err
+	}
+	x.share = changed
+	return x.shown(), nil
+}
+
+// errOthersRead says that a lease was not upgraded. It stays as it is.
+var errOthersRead = fmt.Errorf("%w as a writer: others read", redlock.ErrNotHeld)
+
 // These are locks on the first master that are no mutexes, shaped like those of Redisson. The hash that a
 // master stores has a field for each token, so that a release whose answer was lost does not count twice.
 var (
-	readWriteScripts = sharedScripts{ReadWriteSet, ReadWriteExtend, ReadWriteRelease}
-	semaphoreScripts = sharedScripts{SemaphoreSet, SemaphoreExtend, SemaphoreRelease}
-	nestedScripts    = sharedScripts{NestedSet, NestedExtend, NestedRelease}
+	readWriteScripts = sharedScripts{set: ReadWriteSet, extend: ReadWriteExtend, release: ReadWriteRelease, change: ReadWriteChange}
+	semaphoreScripts = sharedScripts{set: SemaphoreSet, extend: SemaphoreExtend, release: SemaphoreRelease}
+	nestedScripts    = sharedScripts{set: NestedSet, extend: NestedExtend, release: NestedRelease}
 )
 
 func sharedWith(change func(*sharedScripts), scripts sharedScripts) func(Env) (Lock, error) {
@@ -81,6 +122,16 @@ var plantedShared = []Kind{
 		Name: "rw-reader-frees-writer", Bug: "b29", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
 		Summary: "the release of a reader whose lease has ended deletes the key that a writer has now",
 		New:     sharedWith(func(s *sharedScripts) { s.release = ReadWriteReleaseAny }, readWriteScripts),
+	},
+	{
+		Name: "rw-downgrade-gap", Bug: "b35", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Summary: "a downgrade releases the lock, and then acquires it as a reader",
+		New:     sharedWith(func(s *sharedScripts) { s.gap = true }, readWriteScripts),
+	},
+	{
+		Name: "rw-upgrade-joins", Bug: "b36", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Summary: "an upgrade makes a reader the writer although others read",
+		New:     sharedWith(func(s *sharedScripts) { s.change = ReadWriteChangeAny }, readWriteScripts),
 	},
 	{
 		Name: "semaphore-declared-anew", Bug: "b30", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",

@@ -18,6 +18,12 @@ var (
 	// ReadWriteExtend prolongs the key for a holder.
 	ReadWriteExtend = protocol.NewScript(prolong)
 
+	// ReadWriteChange makes a holder a reader, or a writer if it is the only holder.
+	ReadWriteChange = protocol.NewScript(readWriteChange)
+
+	// ReadWriteChangeAny makes a holder a writer although others read.
+	ReadWriteChangeAny = protocol.NewScript(strings.Replace(readWriteChange, unlessOthersRead, "", 1))
+
 	// ReadWriteRelease removes a holder, and the key with the last one.
 	ReadWriteRelease = protocol.NewScript(`if redis.call("hdel", KEYS[1], ARGV[1]) == 0 then
 	return 0
@@ -99,6 +105,19 @@ end
 redis.call("hset", KEYS[1], "mode", ARGV[4], ARGV[1], 1)
 ` + longest + `
 return 1`
+
+const readWriteChange = `if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+` + unlessOthersRead + `redis.call("hset", KEYS[1], "mode", ARGV[4])
+` + longest + `
+return 1`
+
+// unlessOthersRead refuses an upgrade if the hash has more than its mode and the field of the holder.
+const unlessOthersRead = `if ARGV[4] == "write" and redis.call("hlen", KEYS[1]) > 2 then
+	return 0
+end
+`
 
 const nestedSet = `local owner = redis.call("hget", KEYS[1], "owner")
 if owner and owner ~= ARGV[3] then

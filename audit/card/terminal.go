@@ -44,8 +44,8 @@ func Terminal(w io.Writer, r *audit.Result, opt term.Options) error {
 	t.WriteByte('\n')
 	if row := r.Row("quiet"); row != nil && row.Waiting.Longest > 0 {
 		w := row.Waiting
-		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s No verdict rests on these figures.",
-			term.Span(w.Longest.Round(time.Millisecond)), term.Plural(w.Overtaken, "time"), w.CommandsPerSecond, term.Span(w.Asleep.Round(time.Millisecond)), toldLate(r)))
+		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, at most %s to others while a client asked and got none, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s No verdict rests on these figures.",
+			term.Span(w.Longest.Round(time.Millisecond)), term.Plural(w.Overtaken, "time"), term.Plural(w.Starved, "grant"), w.CommandsPerSecond, term.Span(w.Asleep.Round(time.Millisecond)), toldLate(r)))
 	}
 	t.Text("", totals(r)+".")
 	return t.Flush(w)

@@ -26,6 +26,53 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// TestStarved: grants to others count while a client asks, in acquires that follow each other at once, too, and until it is
+// granted the key, pauses or ends. Other keys do not count.
+func TestStarved(t *testing.T) {
+	var ops []history.Op
+	now := time.Duration(0)
+	add := func(process string, typ history.Type, f, key string) {
+		ops = append(ops, history.Op{Index: len(ops), Time: now, Process: process, Type: typ, F: f, Key: key, Value: &history.Value{Token: fmt.Sprintf("t%d", len(ops))}})
+	}
+	others := func(n int, key string) {
+		for range n {
+			now += time.Millisecond
+			add("c1", history.Invoke, history.FAcquire, key)
+			add("c1", history.OK, history.FAcquire, key)
+		}
+	}
+	asks := func() { add("c2", history.Invoke, history.FAcquire, "k0") }
+	ends := func(typ history.Type) { add("c2", typ, history.FAcquire, "k0") }
+	asks()
+	others(3, "k0")
+	others(9, "k1")
+	ends(history.Fail)
+	now += 200 * time.Millisecond
+	asks()
+	others(4, "k0")
+	ends(history.OK)
+	want := func(starved int) {
+		t.Helper()
+		w := waitingOf(history.Pack(&history.History{Ops: ops}))
+		if w.Starved != starved || w.Clients[1].Client != "c2" || w.Clients[1].Starved != starved || w.Clients[0].Starved != 0 {
+			t.Errorf("%+v, want starved %d", w, starved)
+		}
+	}
+	want(7)
+	asks()
+	others(5, "k0")
+	ends(history.Fail)
+	now += 300 * time.Millisecond // a pause
+	asks()
+	others(5, "k0")
+	add("c2", history.Info, history.FCrash, "")
+	asks()
+	others(6, "k0")
+	want(7)
+	others(2, "k0") // it still asks as the run ends
+	want(8)
+}
+
 // TestWaitersThatSleep: a waiter that sends nothing while the lock is free sleeps; one whose command is under way, or that
 // waits while another client holds the lock, does not.
 func TestWaitersThatSleep(t *testing.T) {

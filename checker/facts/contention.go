@@ -30,7 +30,7 @@ func (r *Run) findContended() map[*history.Lease]bool {
 		if ExpiredOnArrival(l) {
 			continue
 		}
-		left := r.Lock.Capacity - r.Lock.WeightOf(l) - others(l)
+		left := r.Lock.Capacity - r.Lock.WeightAt(l, l.Acquired()) - others(l)
 		i, _ := slices.BinarySearch(weights, left+1)
 		if i == len(weights) {
 			continue
@@ -128,7 +128,7 @@ func (r *Run) heldBeside() func(*history.Lease) int64 {
 		if span := l.Holds()[0]; span.Empty() {
 			return all[i-1].weight
 		}
-		return all[i-1].weight - r.Lock.WeightOf(l)
+		return all[i-1].weight - r.Lock.WeightAt(l, l.Acquired())
 	}
 }
 

@@ -18,6 +18,8 @@ type Hold struct {
 	Lease              *history.Lease // the lease of the hold or section; nil if unknown
 	LastLease          *history.Lease // of holds that count as one: the lease of the one that ends last, if that is not lease
 	Weight             int64
+	Continues          bool // it goes on where an earlier hold of the lease, which was downgraded, ends
+	Upgraded           bool // it begins with an upgrade of the lease
 	Unfinished         bool // a section that was never left
 	crashed            bool // its client crashed in it
 }
@@ -25,18 +27,25 @@ type Hold struct {
 // Empty reports whether it contains no time.
 func (s *Hold) Empty() bool { return s.To <= s.From }
 
-// Compare compares holds by when they begin.
+// Compare compares holds by when they begin. Those that go on were there before all others.
 func (s *Hold) Compare(b *Hold) int {
+	if s.From == b.From && s.Continues != b.Continues {
+		if s.Continues {
+			return -1
+		}
+		return 1
+	}
 	return cmp.Or(cmp.Compare(s.From, b.From), cmp.Compare(s.Ops[0], b.Ops[0]))
 }
 
 // HoldsOf returns the holds in which each lease's client may rely on it. Two
-// acquisitions are two leases even if a weak lock gives them the same token.
+// acquisitions are two leases even if a weak lock gives them the same token. A change of the mode ends a hold and begins
+// another.
 func HoldsOf(leases []*history.Lease, by Lock) []Hold {
 	all := make([]Hold, 0, len(leases))
 	for _, l := range leases {
 		for _, span := range l.Holds() {
-			s := Hold{Key: l.Key, Client: l.Process, Token: l.Token, From: span.From, To: span.To, Lease: l, Weight: by.WeightOf(l)}
+			s := Hold{Key: l.Key, Client: l.Process, Token: l.Token, From: span.From, To: span.To, Lease: l}
 			for _, g := range l.Grants {
 				if g.At == span.From || g.At > span.From && g.At <= span.To {
 					s.Ops = append(s.Ops, g.Index)
@@ -48,10 +57,47 @@ func HoldsOf(leases []*history.Lease, by Lock) []Hold {
 			if l.LostIndex >= 0 && span.To == l.Lost {
 				s.Ops = append(s.Ops, l.LostIndex)
 			}
-			all = append(all, s)
+			all = by.appendParts(all, s)
 		}
 	}
 	return all
+}
+
+// Parts cuts holds where the modes of their leases change, and weighs them.
+func (x Lock) Parts(all []Hold) []Hold {
+	parts := make([]Hold, 0, len(all))
+	for _, s := range all {
+		parts = x.appendParts(parts, s)
+	}
+	return parts
+}
+
+func (x Lock) appendParts(parts []Hold, s Hold) []Hold {
+	if s.Weight = x.WeightOf(s.Lease); s.Lease == nil || len(s.Lease.Changes) == 0 {
+		return append(parts, s)
+	}
+	cut := false
+	for _, c := range s.Lease.Changes {
+		weight := x.Weight(c.Mode, s.Lease.Permits)
+		if weight == s.Weight || c.At >= s.To {
+			continue
+		}
+		if c.At > s.From {
+			before := s
+			before.To, before.Ops = c.At, append(slices.Clip(s.Ops), c.Index)
+			parts, cut, s.From = append(parts, before), true, c.At
+		}
+		s.Weight = weight
+		if cut {
+			s.Upgraded = c.Mode == history.ModeWrite
+			s.Continues = !s.Upgraded
+		}
+		if s.Upgraded {
+			s.Ops = slices.DeleteFunc(slices.Clone(s.Ops), func(i int) bool { return i <= c.Index })
+			s.Ops = append([]int{c.Index}, s.Ops...)
+		}
+	}
+	return append(parts, s)
 }
 
 // SectionsOf returns the critical sections as their clients ran them, regardless of
@@ -178,6 +224,11 @@ func (x Lock) WeightOf(l *history.Lease) int64 {
 		return x.Weight(history.ModeRead, 1)
 	}
 	return x.Weight(l.Mode, l.Permits)
+}
+
+// WeightAt returns the weight of a lease at a time.
+func (x Lock) WeightAt(l *history.Lease, at time.Duration) int64 {
+	return x.Weight(l.ModeAt(at), l.Permits)
 }
 
 // Reentrant reports whether overlapping holds of one owner count as one.

@@ -43,6 +43,11 @@ func (n *Narrative) Lease(l *history.Lease, until time.Duration) {
 // extensions adds the last extension of a lease up to a time, the one before it as a detail, and
 // the changes of its client's clock.
 func (n *Narrative) extensions(l *history.Lease, until time.Duration) {
+	for _, c := range l.Changes {
+		if c.At <= until && c.Mode == history.ModeRead {
+			n.Note(c.At, fmt.Sprintf("%s asked for a downgrade of its lease on %s: from then on it is a reader", l.Process, l.Key))
+		}
+	}
 	told := 0
 	for i := len(l.Grants) - 1; i > 0; i-- {
 		x := l.Grants[i]
@@ -54,16 +59,21 @@ func (n *Narrative) extensions(l *history.Lease, until time.Duration) {
 				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, At(x.Until))})
 			continue
 		}
-		if told == 2 {
+		if told == 2 && !upgrades(l, x) {
 			continue
 		}
 		before := l.Grants[i-1]
-		n.extensionVotes(l, before, x, told > 0)
+		n.extensionVotes(l, before, x, told > 0 && !upgrades(l, x))
 		if told == 0 {
 			n.shortTTL(l, x, history.CommandExtend, before.At)
 		}
 		told++
 	}
+}
+
+// upgrades reports whether a grant made the client of a lease a writer.
+func upgrades(l *history.Lease, x history.Grant) bool {
+	return slices.ContainsFunc(l.Changes, func(c history.ModeChange) bool { return c.Index == x.Index && c.Mode == history.ModeWrite })
 }
 
 // extensionVotes adds an extension of a lease after the grant before, with its requests as details.
@@ -75,8 +85,12 @@ func (n *Narrative) extensionVotes(l *history.Lease, before, x history.Grant, de
 		votes = slices.DeleteFunc(votes, func(v history.Vote) bool { return !slices.Contains(b.Yes, v.Master) })
 	}
 	voters := facts.MastersOf(votes)
-	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
-		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, At(x.Until), n.votedBy(voters, e.VotedOn(l, history.CommandExtend), x.Index))}, votes)
+	word := "extended"
+	if upgrades(l, x) {
+		word = "upgraded"
+	}
+	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: word, Ops: []int{x.Index},
+		Text: fmt.Sprintf("%s's lease was %s, valid until %s, %s", l.Process, word, At(x.Until), n.votedBy(voters, e.VotedOn(l, history.CommandExtend), x.Index))}, votes)
 	for _, a := range n.r.Requests(l.Key, facts.Party{Client: l.Process, Token: l.Token}) {
 		if a.Command == history.CommandExtend && a.Sent >= before.At && a.Sent <= x.At {
 			n.Request(a, true)
@@ -205,20 +219,19 @@ func (n *Narrative) Extension(l *history.Lease, before, grant history.Grant) {
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }
 
-// Part says what a lease has of a lock that several clients may hold: "for reading", "2 of the 3 permits", or "". shared says
-// that others may hold the lock beside it.
-func Part(h *history.Header, l *history.Lease) (part string, shared bool) {
+// Part says what a lease has of a lock that several clients may hold: "for reading", "2 of the 3 permits", or "". share is
+// that in percent; a reader counts as half.
+func Part(h *history.Header, l *history.Lease) (part string, share int) {
 	x := facts.LockOf(h)
-	shared = x.WeightOf(l) < x.Capacity
 	switch {
-	case x.Kind == history.ReadWrite && shared:
-		part = "for reading"
+	case x.Kind == history.ReadWrite && x.WeightOf(l) < x.Capacity:
+		return "for reading", 50
 	case x.Kind == history.ReadWrite:
-		part = "for writing"
+		return "for writing", 100
 	case x.Kind == history.Semaphore:
-		part = Permits(x, x.WeightOf(l))
+		return Permits(x, x.WeightOf(l)), int(100 * x.WeightOf(l) / x.Capacity)
 	}
-	return part, shared
+	return "", 100
 }
 
 // LeaseOn names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".

@@ -75,7 +75,7 @@ function readLeases(packed, attempts) {
   const since = (column) => Float64Array.from(column || [], (v, i) => v < 0 ? NaN : attempts.to[attempt[i]] + v);
   const l = {
     n, attempt, until: Float64Array.from(p.until || [], (v, i) => attempts.to[attempt[i]] + v), hold: since(p.hold), release: since(p.release),
-    enter: since(p.enter), leave: since(p.leave), fence: p.fence || [], part: p.part || [], shared: p.shared || [], grants: new Map(), holds: new Map(),
+    enter: since(p.enter), leave: since(p.leave), fence: p.fence || [], part: p.part || [], share: p.share || [], depth: new Uint8Array(n), grants: new Map(), holds: new Map(),
   };
   const gather = (rows, into) => {
     for (const [lease, from, to] of rows) {
@@ -85,9 +85,13 @@ function readLeases(packed, attempts) {
   };
   gather(packed.grants, l.grants);
   gather(packed.holds, l.holds);
+  const held = new Map(); // by client and key: the leases that may not be over
   for (let i = 0; i < n; i++) {
-    const a = attempt[i];
+    const a = attempt[i], owner = attempts.client[a] + ' ' + attempts.key[a];
     attempts.lease[a] = i;
+    const outer = (held.get(owner) || []).filter((o) => l.hold[o] > attempts.to[a]);
+    l.depth[i] = Math.min(outer.length, 255);
+    held.set(owner, [...outer, i]);
     for (const at of [l.until[i], l.leave[i], l.release[i]]) if (at > attempts.reach[a]) attempts.reach[a] = at;
   }
   return l;

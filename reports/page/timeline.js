@@ -337,9 +337,11 @@ class Timeline {
     for (const i of seen) {
       const l = attempts.lease[i];
       if (l < 0) continue;
-      const tall = leases.shared[l] ? Math.ceil(barH / 2) : barH; // others may hold the lock beside it
-      if (!short(i)) this.box(s, attempts.to[i], leases.hold[l], bar, tall, colour);
-      for (const span of leases.holds.get(l) || []) this.box(s, span.from, span.to, bar, tall, colour);
+      const nested = Math.round(Math.min(leases.depth[l], 2) * barH / 5), top = bar + nested;
+      const tall = Math.max(Math.ceil(barH * (leases.share[l] || 100) / 100) - 2 * nested, 3); // its share of the lock
+      if (!short(i)) this.box(s, attempts.to[i], leases.hold[l], top, tall, colour);
+      if (nested) this.frame(s, attempts.to[i], leases.hold[l], top, tall, palette.panel); // inside an outer hold
+      for (const span of leases.holds.get(l) || []) this.box(s, span.from, span.to, top, tall, colour);
       const fence = leases.fence[l] ? ` · fence ${leases.fence[l]}` : '', token = shortToken(attempts.token[i]);
       const key = lanes.key < 0 && data.keys.length > 1 ? data.keys[attempts.key[i]] + ' · ' : '';
       if (lane.h > 30) {

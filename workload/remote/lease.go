@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
@@ -143,9 +144,24 @@ func (l *lease) Extend(context.Context) (workload.Lease, error) {
 	if !l.client.hello.Has(workload.CanExtend) {
 		return nil, &Refused{"the client cannot extend leases"}
 	}
+	return l.extend("")
+}
+
+func (l *lease) CanChangeMode(mode string) bool {
+	if mode == history.ModeRead {
+		return l.client.hello.Has(workload.CanDowngrade)
+	}
+	return l.client.hello.Has(workload.CanUpgrade)
+}
+
+func (l *lease) ChangeMode(_ context.Context, mode string) (workload.Lease, error) {
+	return l.extend(mode)
+}
+
+func (l *lease) extend(mode string) (workload.Lease, error) {
 	invoked := time.Now()
-	m, err := l.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
-	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 { // the lease is over
+	m, err := l.ask(Request{Op: opExtend, Key: l.key, Token: l.token, Mode: mode})
+	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 && mode != history.ModeWrite { // the lease is over
 		l.client.finish(l.token, redlock.ErrLost)
 	}
 	if err != nil {

@@ -33,7 +33,7 @@ type Request struct {
 
 	Kind    history.LockKind `json:"kind,omitempty"`    // which holds may overlap; empty: a mutex, or the client's own kind
 	Permits int              `json:"permits,omitempty"` // how many a semaphore has; of acquire: how many it asks for
-	Mode    string           `json:"mode,omitempty"`    // of acquire: history.ModeRead, or empty
+	Mode    string           `json:"mode,omitempty"`    // of acquire: history.ModeRead, or empty; of extend: the mode to change to
 
 	// acquire, extend, release, write:
 	Key      string        `json:"key,omitempty"`

@@ -179,7 +179,11 @@ func (s *server) answer(r Request) error {
 		s.acquire(r)
 	case opExtend:
 		s.withLease(r, func(l workload.Lease) error {
-			longer, err := l.Extend(context.Background())
+			extend := l.Extend
+			if m, ok := l.(workload.ModeChanger); ok && r.Mode != "" {
+				extend = func(ctx context.Context) (workload.Lease, error) { return m.ChangeMode(ctx, r.Mode) }
+			}
+			longer, err := extend(context.Background())
 			switch {
 			case err == nil:
 				s.granted(r.Key, longer)
@@ -256,7 +260,9 @@ func (s *server) start(r Request) error {
 		return nil
 	}
 	s.init, s.lock = r, lock
-	can := slices.DeleteFunc(slices.Clone(workload.Abilities), func(a string) bool { return a == workload.CanShare })
+	can := slices.DeleteFunc(slices.Clone(workload.Abilities), func(a string) bool {
+		return a == workload.CanShare || (a == workload.CanDowngrade || a == workload.CanUpgrade) && kind.Kind != history.ReadWrite
+	})
 	s.outcome(Message{Hello: Hello{Kind: cmp.Or(r.Kind, kind.Kind), Can: can, Library: "lockpick " + r.Lock, Lifespan: &workload.Lifespan{UnitMS: 1e-6}}}, nil)
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 // Client is the process of one client: a Runtime with a clock of its own, which can be wrong. The
 // process can be paused. The Runtime of a World is a Client with a true clock.
 //
-// A client consists of the coroutines that wait through its Runtime and its Masters: while it is paused,
-// events do not wake them.
+// A client consists of the coroutines that wait through it or belong to it (Coroutine.BelongTo): while it is
+// paused, events do not wake them.
 type Client struct {
 	world    *World
 	name     string

@@ -214,8 +214,8 @@ func (w *World) Current() *Coroutine {
 	return w.current
 }
 
-// Running returns the current coroutine, which is about to wait for what. Code outside of coroutines must
-// not wait: Running panics.
+// Running returns the current coroutine, for a call that may wait. It panics outside of coroutines, and in a
+// loop over votes (InPlace): code there must not wait. what names the call.
 func (w *World) Running(what string) *Coroutine {
 	if w.counting {
 		panic("sim: " + what + " in a loop over votes: take the votes, and wait after it")

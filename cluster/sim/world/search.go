@@ -49,14 +49,14 @@ type Placed interface {
 // place returns the process to which an event happens.
 func (e *Event) place() (c *Client, d Due) {
 	switch do := e.Do.(type) {
-	case Placed:
-		return do.Place()
 	case *Coroutine:
 		c = do.owner
 	case *Timer:
 		if c = do.client; do.sleeper != nil {
 			c = do.sleeper.owner
 		}
+	case Placed:
+		return do.Place()
 	}
 	if c != nil && c.name == "" {
 		c = nil

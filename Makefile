@@ -80,7 +80,7 @@ PROGRAMS = ./audit/card ./cli ./clients ./docs/model ./history ./internal/doctes
 SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
 # What else runs with the race detector once: less of it is simulated then (internal/racetest). Not cluster/virtual:
 # the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26).
-SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./cluster/sim ./history/... ./locktest ./risk ./search/... ./serve
+SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./cluster/sim/... ./history/... ./locktest ./risk ./search/... ./serve
 # The other modules depend on libraries that take minutes to build.
 QUICK = examples/own-lock examples/redsync examples/own-main examples/reported
 SLOW = $(filter-out $(QUICK),$(MODULES))

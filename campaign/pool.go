@@ -1,7 +1,7 @@
 package campaign
 
 import (
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 )
 
@@ -10,11 +10,11 @@ import (
 // the pool.
 type Pool struct {
 	history *history.Pool
-	world   *sim.Pool
+	world   *world.Pool
 }
 
 // NewPool returns an empty pool.
-func NewPool() *Pool { return &Pool{&history.Pool{}, &sim.Pool{}} }
+func NewPool() *Pool { return &Pool{&history.Pool{}, &world.Pool{}} }
 
 // Close ends the coroutines that the pool holds for reuse.
 func (p *Pool) Close() { p.world.Close() }

@@ -25,6 +25,7 @@ import (
 	"lockpick/cluster/account"
 	"lockpick/cluster/service/spec"
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/internal/wholefile"
@@ -152,12 +153,12 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 		}
 	case driver.Start == nil:
 		c.linted = true
-		world := sim.NewWorld(s.Seed)
-		if err := c.simulated(world, cfg); err != nil {
+		w := world.New(s.Seed)
+		if err := c.simulated(w, cfg); err != nil {
 			return err
 		}
-		started = sim.Epoch
-		run = func(f func() error) error { return c.inWorld(world, f) }
+		started = world.Epoch
+		run = func(f func() error) error { return c.inWorld(w, f) }
 	default:
 		c.announceDescriptors()
 		defer func() { err = c.withDescriptors(err) }()
@@ -299,7 +300,7 @@ func (c *campaign) runStages() (err error) {
 	w, err := workload.New(workload.Config{
 		KeyPrefix: c.keyPrefix,
 		Permits:   permitsOf(&s), Readers: cmp.Or(s.Readers, workload.DefaultReaders),
-		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
+		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: world.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: min(3*s.TTL, max(3*longTTL, s.TimeLimit)) + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/workload"
 )
 
 // SimulateOptions are the options of a simulation, in addition to the scenario.
 type SimulateOptions struct {
-	Choices  sim.Choices  // nil: drawn from the scenario's seed
-	Strategy sim.Strategy // nil: the scenario's scheduler
+	Choices  world.Choices  // nil: drawn from the scenario's seed
+	Strategy world.Strategy // nil: the scenario's scheduler
 
 	Source func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: PCG
 
@@ -48,22 +49,22 @@ func Simulate(ctx context.Context, s scenario.Scenario, how SimulateOptions) (*h
 // simulateInto does the same as Simulate with the recorder that record returns.
 func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions, record func(history.Header, func() time.Duration) (*history.Recorder, error)) (*history.Recorder, error) {
 	if how.Choices == nil {
-		how.Choices = sim.NewRandom(s.Seed)
+		how.Choices = world.NewRandom(s.Seed)
 	}
 	pool := how.Pool
 	if pool == nil {
 		pool = NewPool()
 		defer pool.Close()
 	}
-	world := pool.world.NewWorld(s.Seed, how.Choices)
-	world.Strategy = how.Strategy
+	w := pool.world.NewWorld(s.Seed, how.Choices)
+	w.Strategy = how.Strategy
 	c := &campaign{s: s, outer: ctx, source: how.Source, linted: how.Lint, opt: Options{Progress: func(string, ...any) {}}}
-	if err := c.simulated(world, s.Config()); err != nil {
+	if err := c.simulated(w, s.Config()); err != nil {
 		return nil, err
 	}
-	err := c.inWorld(world, func() (err error) {
+	err := c.inWorld(w, func() (err error) {
 		c.start = c.runtime.Now()
-		if c.recorder, err = record(headerOf(&s, c.masters, workload.Hello{}, "", sim.Epoch), c.now); err != nil {
+		if c.recorder, err = record(headerOf(&s, c.masters, workload.Hello{}, "", world.Epoch), c.now); err != nil {
 			return err
 		}
 		if s.StopOnViolation {
@@ -75,7 +76,7 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 		pool.abandon()
 	} else {
 		err = errors.Join(err, c.masters.Close())
-		pool.world.Reclaim(world)
+		pool.world.Reclaim(w)
 	}
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
@@ -84,7 +85,7 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 }
 
 // simulated creates the campaign's masters and runtime in a simulated world.
-func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
+func (c *campaign) simulated(w *world.World, cfg cluster.Config) error {
 	if err := c.s.CheckSimulated(); err != nil {
 		return err
 	}
@@ -94,13 +95,13 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	if c.s.Connects() {
 		return &scenario.Problem{Field: "driver", Says: fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, scenario.Sim, scenario.Virtual)}
 	}
-	world.Limit = c.s.TimeLimit + 24*time.Hour + 10*c.s.TTL
-	if world.Strategy == nil {
-		world.Strategy = strategyOf(&c.s)
+	w.Limit = c.s.TimeLimit + 24*time.Hour + 10*c.s.TTL
+	if w.Strategy == nil {
+		w.Strategy = strategyOf(&c.s)
 	}
-	c.world, c.runtime = sim.New(world, cfg, sim.Options{
+	c.world, c.runtime = sim.New(w, cfg, sim.Options{
 		Loss: c.s.Network.Loss, Duplicate: c.s.Network.Duplicate, Late: c.s.Network.Late, LateBy: c.s.Network.LateBy,
-	}), world.Runtime()
+	}), w.Runtime()
 	c.masters = c.world
 	return nil
 }
@@ -110,7 +111,7 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 const pctChanges = 3
 
 // strategyOf returns the scheduler of the scenario, or nil for the random one.
-func strategyOf(s *scenario.Scenario) sim.Strategy {
+func strategyOf(s *scenario.Scenario) world.Strategy {
 	if s.Scheduler != scenario.PCT {
 		return nil
 	}
@@ -121,7 +122,7 @@ func strategyOf(s *scenario.Scenario) sim.Strategy {
 	if stall == 0 {
 		stall = shortStall(s.TTL)
 	}
-	return &sim.PCT{Changes: pctChanges, Steps: steps, Pause: stall}
+	return &world.PCT{Changes: pctChanges, Steps: steps, Pause: stall}
 }
 
 // shortStall returns a stall so short that all change points together stay within the margin that clients

@@ -7,27 +7,27 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/workload"
 )
 
 // A simulated run continues in virtual time, but a lock that blocks or computes forever without waiting
 // through its runtime stops virtual time itself. A run is abandoned if its virtual time stands still in
-// sim.StandstillLooks checks in a row, this real time apart.
-var standstillEvery = sim.StandstillEvery
+// world.StandstillLooks checks in a row, this real time apart.
+var standstillEvery = world.StandstillEvery
 
 var errWorldEnds = errors.New("the run is over")
 
 // inWorld runs f as the first coroutine of the world. When f returns, it ends the world, with everything that
 // still hangs in it. If virtual time stands still, inWorld records the calls of locks that cause it as hung,
 // and abandons the world, because nothing can end such a call.
-func (c *campaign) inWorld(world *sim.World, f func() error) error {
+func (c *campaign) inWorld(w *world.World, f func() error) error {
 	over := make(chan error, 1)
 	go func() {
 		var failure error
-		err := world.Run(func() {
+		err := w.Run(func() {
 			failure = f()
-			world.Stop(errWorldEnds)
+			w.Stop(errWorldEnds)
 		})
 		if errors.Is(err, errWorldEnds) {
 			err = nil
@@ -53,9 +53,9 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 		}
 		// A call is the cause only if it is running in each check of the second half: if much happens in one
 		// instant, each check finds another call.
-		if looks++; looks == sim.StandstillLooks/2 {
+		if looks++; looks == world.StandstillLooks/2 {
 			stuck = c.stuck()
-		} else if looks > sim.StandstillLooks/2 {
+		} else if looks > world.StandstillLooks/2 {
 			now := c.stuck()
 			stuck = slices.DeleteFunc(stuck, func(s workload.Stuck) bool {
 				return !slices.ContainsFunc(now, func(n workload.Stuck) bool { return n.Client == s.Client && n.Call == s.Call })
@@ -63,14 +63,14 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 		}
 		stood := time.Duration(looks) * standstillEvery
 		switch {
-		case looks >= sim.StandstillLooks && len(stuck) > 0:
+		case looks >= world.StandstillLooks && len(stuck) > 0:
 			c.frozen.Store(true)
 			for _, s := range stuck {
 				c.work.Load().RecordStuck(s, stood)
 			}
 			c.recorder.Seal()
 			return nil
-		case looks >= 60*sim.StandstillLooks:
+		case looks >= 60*world.StandstillLooks:
 			c.frozen.Store(true)
 			return fmt.Errorf("the simulation stood still for %v of real time, and no lock is to blame", stood)
 		}

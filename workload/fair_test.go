@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/workload"
 )
 
@@ -27,12 +28,12 @@ func queueUp(s *scene) (order []string, at []time.Duration) {
 			if err != nil {
 				return
 			}
-			order, at = append(order, client), append(at, s.runtime.Now().Sub(sim.Epoch)-time.Second)
+			order, at = append(order, client), append(at, s.runtime.Now().Sub(world.Epoch)-time.Second)
 			s.sleep(10 * ms)
 			_ = lease.Release(context.Background())
 		})
 	}
-	s.sleep(time.Second - s.runtime.Now().Sub(sim.Epoch))
+	s.sleep(time.Second - s.runtime.Now().Sub(world.Epoch))
 	_ = held.Release(context.Background())
 	s.sleep(time.Minute)
 	return order, at

@@ -9,6 +9,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 	"lockpick/workload"
@@ -24,7 +25,7 @@ const (
 type scene struct {
 	t       *testing.T
 	kind    workload.Kind
-	runtime *sim.Client
+	runtime *world.Client
 	cluster *sim.Cluster
 	timeout time.Duration
 	pass    func(client, point string) bool // whether it is alive beyond; nil: it is
@@ -351,10 +352,10 @@ func TestMisdeeds(t *testing.T) {
 // play plays a scene with a lock.
 func play(t *testing.T, lock string, network sim.Options, f func(s *scene) error) (wrong error) {
 	t.Helper()
-	world := sim.NewWorld(1)
-	s := &scene{t: t, runtime: world.Runtime(), cluster: sim.New(world, cluster.Config{Persistence: cluster.Always}, network)}
+	w := world.New(1)
+	s := &scene{t: t, runtime: w.Runtime(), cluster: sim.New(w, cluster.Config{Persistence: cluster.Always}, network)}
 	s.kind, _ = workload.LockNamed(lock)
-	err := world.Run(func() {
+	err := w.Run(func() {
 		wrong = f(s)
 		for i := range s.cluster.Masters() { // what hangs would keep locks from closing
 			_ = s.cluster.Masters()[i].Resume(context.Background())

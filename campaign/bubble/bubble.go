@@ -17,7 +17,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/cluster/virtual"
 	"lockpick/history"
 )
@@ -25,12 +25,12 @@ import (
 // ErrLeaked reports that a run is complete, but goroutines were left behind that wait forever.
 var ErrLeaked = errors.New("the lock left goroutines behind that wait for ever: they must end when it is closed, or with the context")
 
-// A bubble is abandoned if its masters get no call in sim.StandstillLooks checks in a row, standstillEvery of
+// A bubble is abandoned if its masters get no call in world.StandstillLooks checks in a row, standstillEvery of
 // real time apart: twice what a simulated run has, because a lock may compute between two calls. If nothing
 // has connected to the masters, ignoredLooks checks are enough.
 const (
 	ignoredLooks    = 3
-	standstillEvery = 2 * sim.StandstillEvery
+	standstillEvery = 2 * world.StandstillEvery
 )
 
 // afterwards is for goroutines that end soon after their lock was closed: go-redis looks once a second whether it still has
@@ -90,7 +90,7 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 		if looks >= ignoredLooks && c != nil && c.Dials() == 0 {
 			return &scenario.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill()}
 		}
-		if looks >= sim.StandstillLooks {
+		if looks >= world.StandstillLooks {
 			return errors.New("virtual time stands still: a goroutine waits for a mutex whose holder waits for time or the network, or for something outside of the bubble, or it never waits. " + standstill())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 	"lockpick/internal/processor"
 	"lockpick/redlock"
 )
@@ -21,7 +22,7 @@ func BenchmarkAttempts(b *testing.B) {
 	b.ReportAllocs()
 	roomy(b)
 	used := processor.Time()
-	w := NewWorld(1)
+	w := world.New(1)
 	c := New(w, cluster.Config{}, Options{Latency: Latency{Min: 200 * time.Microsecond, Max: 2 * time.Millisecond}})
 	attempts, won := 0, 0
 	keys := []string{"k0", "k1", "k2", "k3", "k4"}
@@ -36,13 +37,13 @@ func BenchmarkAttempts(b *testing.B) {
 				ctx := context.Background()
 				for attempts < b.N {
 					attempts++
-					lease, err := locks.TryLock(ctx, keys[w.choices.Intn(len(keys), "key")])
+					lease, err := locks.TryLock(ctx, keys[w.Intn(len(keys), "key")])
 					if err != nil {
-						rt.Sleep(ctx, time.Duration(w.choices.Intn(int(20*time.Millisecond), "think")))
+						rt.Sleep(ctx, time.Duration(w.Intn(int(20*time.Millisecond), "think")))
 						continue
 					}
 					won++
-					rt.Sleep(ctx, time.Duration(w.choices.Intn(int(30*time.Millisecond), "hold")))
+					rt.Sleep(ctx, time.Duration(w.Intn(int(30*time.Millisecond), "hold")))
 					lease.Unlock(ctx)
 				}
 				locks.Close()
@@ -82,7 +83,7 @@ func BenchmarkSchedules(b *testing.B) {
 }
 
 func schedule(b *testing.B, seed uint64) {
-	w := NewWorld(seed)
+	w := world.New(seed)
 	c := New(w, cluster.Config{}, Options{})
 	err := w.Run(func() {
 		rt := w.Runtime()
@@ -103,8 +104,8 @@ func schedule(b *testing.B, seed uint64) {
 				locks.Close()
 			})
 		}
-		rt.Sleep(ctx, time.Duration(w.choices.Intn(int(time.Second), "fault")))
-		m := c.masters[w.choices.Intn(5, "fault")]
+		rt.Sleep(ctx, time.Duration(w.Intn(int(time.Second), "fault")))
+		m := c.masters[w.Intn(5, "fault")]
 		if err := m.Kill(ctx); err == nil {
 			m.Start(ctx)
 		}
@@ -125,7 +126,7 @@ func BenchmarkHour(b *testing.B) {
 	used, virtual := processor.Time(), time.Duration(0)
 	for b.Loop() {
 		c.seed++
-		w := NewWorld(c.seed)
+		w := world.New(c.seed)
 		var heap []uint64
 		var weigh func()
 		weigh = func() {
@@ -158,7 +159,7 @@ func BenchmarkCampaign(b *testing.B) {
 	used, virtual := processor.Time(), time.Duration(0)
 	for b.Loop() {
 		c.seed++
-		w := NewWorld(c.seed)
+		w := world.New(c.seed)
 		if err := c.run(io.Discard, w); err != nil {
 			b.Fatal(err)
 		}

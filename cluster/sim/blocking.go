@@ -7,6 +7,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 // waiter is a connection whose blocking command, such as BLPOP, found nothing.
@@ -22,7 +23,7 @@ type waiting struct {
 	all    []*waiter
 	ready  []string // keys that were stored while a connection waited for them
 	served []*Stream
-	alarm  event // the end of the first timeout
+	alarm  world.Event // the end of the first timeout
 }
 
 // wouldWait returns what a command waits for after a reply. ok is false if the command does not wait.
@@ -80,7 +81,7 @@ func (m *Master) unblock(w *waiter, r keyspace.Reply) {
 	from := len(s.output)
 	s.write(r)
 	if m.account != nil {
-		x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.name, w.words))
+		x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.Name(), w.words))
 	}
 	x.watched.reply(s.output, from)
 }
@@ -92,13 +93,13 @@ func (m *Master) releaseServed(wait time.Duration) {
 	m.waiting.served = nil
 	for _, x := range served {
 		x.reply(m, wait)
-		m.world.at(m.world.now, &x.resume)
+		m.world.At(m.world.Now(), &x.resume)
 	}
 }
 
 // planTimeouts sets the alarm for the next timeout.
 func (m *Master) planTimeouts() {
-	m.world.queue.cancel(&m.waiting.alarm)
+	m.world.Cancel(&m.waiting.alarm)
 	next := int64(math.MaxInt64)
 	for _, w := range m.waiting.all {
 		next = min(next, w.until)
@@ -106,14 +107,14 @@ func (m *Master) planTimeouts() {
 	if next == keyspace.Never || next > math.MaxInt64/1_000_000 {
 		return
 	}
-	if at := m.wall.when(next * 1_000_000); at < math.MaxInt64 {
-		m.world.at(at, &m.waiting.alarm)
+	if at := m.wall.When(next * 1_000_000); at < math.MaxInt64 {
+		m.world.At(at, &m.waiting.alarm)
 	}
 }
 
 // timeOut replies to the connections whose time is over.
 func (m *Master) timeOut() {
-	if m.state != cluster.Up || m.busy > m.world.now {
+	if m.state != cluster.Up || m.busy > m.world.Now() {
 		return // it does so once it continues
 	}
 	now := m.now()
@@ -129,7 +130,7 @@ func (m *Master) timeOut() {
 // alarm is called when the first timeout is over.
 type alarm Master
 
-func (a *alarm) fire() { (*Master)(a).timeOut() }
+func (a *alarm) Fire() { (*Master)(a).timeOut() }
 
 // leave ends the wait of a connection that has ended.
 func (q *waiting) leave(x *Stream) {

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -33,7 +35,7 @@ type campaign struct {
 	seed        uint64
 	fencing     bool
 	options     Options
-	strategy    Strategy
+	strategy    world.Strategy
 	steps       []nemesis.Step
 }
 
@@ -45,14 +47,14 @@ func defaults() campaign {
 }
 
 // run writes the campaign's history to out and returns its world.
-func (c campaign) run(out io.Writer, w *World) error {
+func (c campaign) run(out io.Writer, w *world.World) error {
 	w.Limit = c.limit*2 + time.Hour
 	w.Strategy = c.strategy
 	masters := New(w, cluster.Config{Persistence: c.persistence, Replicas: c.replicas}, c.options)
 	rt := w.Runtime()
 	start := rt.Now()
 	rec, err := history.NewRecorder(out, history.Header{
-		Name: "sim", Started: Epoch, Seed: c.seed, Driver: Driver, Lock: c.lock, Masters: 5, Quorum: 3, Persistence: string(c.persistence),
+		Name: "sim", Started: world.Epoch, Seed: c.seed, Driver: Driver, Lock: c.lock, Masters: 5, Quorum: 3, Persistence: string(c.persistence),
 		Clients: c.clients, Keys: 1, TTL: c.ttl, Faults: c.faults, Fencing: c.fencing,
 	}, func() time.Duration { return rt.Now().Sub(start) })
 	if err != nil {
@@ -63,7 +65,7 @@ func (c campaign) run(out io.Writer, w *World) error {
 	return errors.Join(err, inside, rec.Err())
 }
 
-func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, start time.Time) error {
+func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *world.Client, start time.Time) error {
 	kind, _ := workload.LockNamed(c.lock)
 	load, err := workload.New(workload.Config{
 		Lock: kind, Clients: c.clients, Keys: 1, TTL: c.ttl, HoldMax: time.Second, LongHolds: 0.1, Extend: 0.5,
@@ -110,7 +112,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 func (c campaign) history(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := c.run(&out, NewWorld(c.seed)); err != nil {
+	if err := c.run(&out, world.New(c.seed)); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -175,5 +177,27 @@ func TestRestartsWithoutPersistenceBreakTheLockAndWithFsyncAlwaysDoNot(t *testin
 			}
 		}
 		t.Logf("%s: %s: %s; %d operations of %v in %v", x.persistence, l2.Verdict, l2.Why, len(h.Ops), h.Ops[len(h.Ops)-1].Time, time.Since(began))
+	}
+}
+
+func TestATapePlaysTheSameRun(t *testing.T) {
+	c := defaults()
+	c.limit = 5 * time.Second
+	play := func(choices world.Choices) string {
+		var out strings.Builder
+		if err := c.run(&out, world.NewOf(1, choices)); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	r := world.Record(world.NewRandom(1))
+	first := play(r)
+	p := world.Play(r.Tape, world.NewRandom(2))
+	if play(p) != first || p.Diverged() != "" {
+		t.Errorf("the tape plays something else: %s", p.Diverged())
+	}
+	cut := world.Play(r.Tape[:len(r.Tape)/2], world.NewRandom(2))
+	if play(cut) == first || cut.Diverged() == "" {
+		t.Error("half a tape plays the whole run")
 	}
 }

@@ -94,7 +94,7 @@ func (x *Stream) describe(m *Master) string {
 	if s.tracking.on {
 		redirect = 0
 	}
-	age := func(since int64) int64 { return (m.world.now - since) / int64(time.Second) }
+	age := func(since int64) int64 { return (m.world.Now() - since) / int64(time.Second) }
 	return fmt.Sprintf("id=%d addr=10.0.0.0:%d laddr=10.0.1.%d:6379 fd=%d name=%s age=%d idle=%d flags=%s db=0 sub=%d psub=%d ssub=0 multi=%d qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=default redir=%d resp=%d\n",
 		s.number(m), s.number(m), m.number, s.number(m), s.name, age(s.began), age(s.seen), cmp.Or(flags, "N"), len(s.listens), len(s.patterns), multi, s.lastCommand(), redirect, max(s.version, 2))
 }

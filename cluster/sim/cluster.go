@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 )
 
 // Driver is the name of this driver.
@@ -53,7 +54,8 @@ func (o Options) complete() Options {
 // Cluster holds the masters of a World. It implements cluster.Cluster. Only coroutines of that
 // world may call the methods that take time.
 type Cluster struct {
-	world    *World
+	world    *world.World
+	spares   *spares
 	config   cluster.Config
 	options  Options
 	masters  []*Master
@@ -63,17 +65,18 @@ type Cluster struct {
 
 	unmodelled func(master, what string) // nil: nobody wants to know
 	steady     bool                      // the network does not lose, duplicate or hold back messages
+	state      []byte                    // the memory of State
 }
 
 // New makes masters that are up.
-func New(w *World, cfg cluster.Config, opt Options) *Cluster {
+func New(w *world.World, cfg cluster.Config, opt Options) *Cluster {
 	if cfg.Masters == 0 {
 		cfg.Masters = 5
 	}
 	if cfg.Persistence == "" {
 		cfg.Persistence = cluster.None
 	}
-	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}}
+	c := &Cluster{world: w, spares: sparesOf(w), config: cfg, options: opt.complete(), links: map[string][]*Link{}}
 	c.steady = c.options.Loss <= 0 && c.options.Duplicate <= 0 && c.options.Late <= 0
 	for i := range cfg.Masters {
 		c.masters = append(c.masters, newMaster(c, i))
@@ -151,20 +154,15 @@ func (c *Cluster) Close() error {
 func (c *Cluster) latency() time.Duration {
 	l := &c.options.Latency
 	from, to := l.Min, l.Max
-	if c.world.chance(l.Slow, WhatSpike) {
+	if c.world.Chance(l.Slow, world.WhatSpike) {
 		from, to = l.Max, l.SlowMax
 	}
-	return from + time.Duration(c.world.choices.Intn(int(to-from)+1, WhatLatency))
-}
-
-// upTo draws a duration from 0 to d.
-func (w *World) upTo(d time.Duration, what string) time.Duration {
-	return time.Duration(w.choices.Intn(int(d)+1, what))
+	return from + time.Duration(c.world.Intn(int(to-from)+1, world.WhatLatency))
 }
 
 // effort draws the duration of an action of a host: from d to twice d.
-func (w *World) effort(d time.Duration) time.Duration {
-	return d + w.upTo(d, WhatEffort)
+func (c *Cluster) effort(d time.Duration) time.Duration {
+	return d + c.world.UpTo(d, world.WhatEffort)
 }
 
 // Stored returns the value under a key of a master that is up, immediately and without using

@@ -10,6 +10,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
 	"lockpick/cluster/lua"
+	"lockpick/cluster/sim/world"
 )
 
 // command is a command that a simulated master understands: one of the keyspace, or one of the
@@ -189,7 +190,7 @@ func ping(_ *Master, args []string) keyspace.Reply {
 }
 
 func showTime(m *Master, _ []string) keyspace.Reply {
-	t := Epoch.UnixMicro() + m.clock()/1000
+	t := world.Epoch.UnixMicro() + m.clock()/1000
 	return keyspace.Bulks([]string{strconv.FormatInt(t/1e6, 10), strconv.FormatInt(t%1e6, 10)})
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"time"
 
 	"lockpick/redlock/protocol"
 
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 // Masters is one client's access to the masters: a pool of connections to each. The commands of
@@ -19,13 +19,13 @@ import (
 // easier for the lock.
 type Masters struct {
 	cluster *Cluster
-	client  *Client
+	client  *world.Client
 	links   []*Link
 	names   []string
 	pending int // number of votes that are still missing
 	closed  bool
-	waiting []*coroutine // coroutines that wait in Close
-	late    []int        // per master, the number of releases that are being repeated
+	waiting []*world.Coroutine // coroutines that wait in Close
+	late    []int              // per master, the number of releases that are being repeated
 }
 
 func newMasters(c *Cluster, client string) *Masters {
@@ -54,10 +54,10 @@ func (m *Masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
 // connections. Outside of the world it does not wait.
 func (m *Masters) Close() error {
 	m.closed = true
-	if w := m.cluster.world; w.current != nil && !w.over {
+	if co := m.cluster.world.Current(); co != nil {
 		for m.pending > 0 {
-			m.waiting = append(m.waiting, w.current)
-			w.current.park("the last replies, to close its connections")
+			m.waiting = append(m.waiting, co)
+			co.Wait("the last replies, to close its connections")
 		}
 	}
 	for _, l := range m.links {
@@ -89,17 +89,16 @@ type ask struct {
 	cmd          protocol.Command
 	refs         int // number of messages, plus one for the caller that takes the votes
 	unanswers    []*message
-	taker        *coroutine               // the coroutine that waits for a vote; nil: none does
+	taker        *world.Coroutine         // the coroutine that waits for a vote; nil: none does
 	counts       func(protocol.Vote) bool // the function of the taker that processes a vote
 	expected     int                      // number of votes that are still missing
 	enough       bool                     // the taker wants no more votes
 	left         bool                     // the caller has left
 	vote         protocol.Vote            // the latest vote
-	broke        any                      // the value of a panic in counts
 	votes        []protocol.Vote
 	taken        int
 	late         *lateRelease
-	timer        timer // timeout of all messages that were sent at once
+	timer        world.Timer // timeout of all messages that were sent at once
 	ctx          context.Context
 	request      request
 	to           []int
@@ -108,7 +107,7 @@ type ask struct {
 }
 
 func (m *Masters) ask() *ask {
-	a, ok := m.cluster.world.asks.take()
+	a, ok := m.cluster.spares.asks.take()
 	if !ok {
 		a = &ask{}
 		a.renew()
@@ -121,21 +120,21 @@ func (a *ask) release() {
 	if a.refs--; a.refs > 0 {
 		return
 	}
-	if a.timer.next != nil {
-		a.timer.end()
+	if a.timer.Running() {
+		a.timer.End()
 	}
 	clear(a.votes)
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
-	a.enough, a.left, a.broke = false, false, nil
+	a.enough, a.left = false, false
 	a.unanswers = a.unanswers[:0]
-	a.masters.cluster.world.asks.put(a)
+	a.masters.cluster.spares.asks.put(a)
 }
 
 // run sends the commands and yields the votes.
 func (a *ask) run(yield func(protocol.Vote) bool) {
 	p := a.masters
-	co := p.cluster.world.running("Ask")
-	co.owner = p.client
+	co := p.cluster.world.Running("Ask")
+	co.BelongTo(p.client)
 	a.request.read(&a.cmd)
 	if a.to == nil {
 		a.expected = len(p.links)
@@ -168,14 +167,14 @@ func (a *ask) send(i int) {
 			return
 		}
 	}
-	if a.timer.next == nil {
-		a.timer.begin(p.client, a.timeout)
+	if !a.timer.Running() {
+		a.timer.Begin(p.client, a.timeout)
 	}
 	m.start()
 }
 
-// fire ends the waiting for those messages that were sent at once.
-func (a *ask) fire() {
+// Fire ends the waiting for those messages that were sent at once.
+func (a *ask) Fire() {
 	a.refs++
 	for _, m := range append([]*message(nil), a.unanswers...) {
 		if m.ask == a && m.stagedAtOnce() {
@@ -188,7 +187,7 @@ func (a *ask) fire() {
 // stagedAtOnce reports whether the message was sent when the command was submitted: then it has
 // no timer of its own and did not have to wait.
 func (m *message) stagedAtOnce() bool {
-	return m.timer.next == nil && (m.conn != nil || m.stage == failing)
+	return !m.timer.Running() && (m.conn != nil || m.stage == failing)
 }
 
 // replace makes another message wait for a vote.
@@ -209,32 +208,27 @@ func (a *ask) done(m *message) {
 	last := a.unanswers[n]
 	a.unanswers[m.place], last.place = last, m.place
 	a.unanswers = a.unanswers[:n]
-	if n == 0 && a.timer.next != nil {
-		a.timer.end()
+	if n == 0 && a.timer.Running() {
+		a.timer.End()
 	}
 }
 
 // take yields the votes as they arrive, until all have arrived or the context ends.
-func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
+func (a *ask) take(co *world.Coroutine, yield func(protocol.Vote) bool) {
 	w := a.masters.cluster.world
 	for ; a.expected > 0; a.expected-- {
 		for a.taken == len(a.votes) {
-			if ended(w, a.ctx) != nil {
+			if w.Ended(a.ctx) != nil {
 				return
 			}
 			a.taker, a.counts = co, yield
-			co.attend(a.ctx)
-			co.park("votes")
-			co.leave()
+			co.WaitOn(a.ctx, "votes")
 			a.taker, a.counts = nil, nil
-			if a.broke != nil {
-				panic(a.broke)
-			}
 			if a.enough || a.expected == 0 {
 				return
 			}
 		}
-		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
+		if w.Ended(a.ctx) != nil && w.Intn(2, world.WhatSelect) == 1 {
 			return // if both have arrived, a select would choose either
 		}
 		v := &a.votes[a.taken]
@@ -268,7 +262,7 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	}
 	if p.pending == 0 && len(p.waiting) > 0 {
 		for _, co := range p.waiting {
-			co.wakeUp()
+			co.Wake()
 		}
 		p.waiting = nil
 	}
@@ -277,41 +271,26 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	}
 	a.votes = append(a.votes, *v)
 	if a.taker != nil {
-		a.taker.proceed()
+		a.taker.Proceed()
 	}
 }
 
 // counted processes a vote for the coroutine that takes the votes, if that waits for one,
 // without waking it: usually it would only sleep again. The coroutine is woken if it has enough
-// votes. A Strategy counts how often a process continues, so with a Strategy it is woken for
-// each vote.
+// votes, or if counts panics.
 func (a *ask) counted(v *protocol.Vote) bool {
 	co := a.taker
-	if co == nil || !co.parked || co.other != nil { // its context may have ended without waking it
-		return false
-	}
-	if w := co.world; w.current != nil || w.Strategy != nil {
+	if co == nil || !co.Idle() {
 		return false
 	}
 	a.expected--
-	if a.enough = !a.count(co, v); a.enough || a.expected == 0 {
-		co.proceed()
+	a.enough = true // also if counts panics
+	co.InPlace(func() { a.enough = !a.counts(*v) })
+	if a.enough || a.expected == 0 {
+		a.taker, a.counts = nil, nil
+		co.Proceed()
 	}
 	return true
-}
-
-// count calls the taker's function with a vote. It keeps a panic, which is raised when the
-// taker continues.
-func (a *ask) count(co *coroutine, v *protocol.Vote) (more bool) {
-	w := co.world
-	w.counting = true
-	defer func() {
-		w.counting = false
-		if a.broke = recover(); a.broke != nil {
-			co.stack = string(debug.Stack())
-		}
-	}()
-	return a.counts(*v)
 }
 
 // number parses a reply as redlock does: OK is 1, nil is 0.
@@ -346,7 +325,7 @@ type lateRelease struct {
 	timeout time.Duration
 	pause   time.Duration
 	began   int64
-	timer   timer
+	timer   world.Timer
 }
 
 // again schedules another send of a release.
@@ -357,21 +336,21 @@ func (m *Masters) again(a *ask, master int) {
 			return
 		}
 		m.late[master]++
-		l = &lateRelease{masters: m, master: master, cmd: a.cmd, timeout: a.timeout, pause: a.timeout, began: m.client.clock.read(m.cluster.world.now)}
-		l.timer.event.do, l.timer.rings = &l.timer, l
+		l = &lateRelease{masters: m, master: master, cmd: a.cmd, timeout: a.timeout, pause: a.timeout, began: m.client.Reading()}
+		l.timer.Init(l)
 	} else {
 		l.pause = min(2*l.pause, lateApart)
 	}
-	if m.closed || m.client.clock.read(m.cluster.world.now)-l.began >= int64(lateFor) {
+	if m.closed || m.client.Reading()-l.began >= int64(lateFor) {
 		l.end()
 		return
 	}
-	l.timer.begin(m.client, l.pause)
+	l.timer.Begin(m.client, l.pause)
 }
 
 func (l *lateRelease) end() { l.masters.late[l.master]-- }
 
-func (l *lateRelease) fire() {
+func (l *lateRelease) Fire() {
 	if l.masters.closed {
 		l.end()
 		return

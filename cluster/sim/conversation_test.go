@@ -10,13 +10,14 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/lua"
+	"lockpick/cluster/sim/world"
 	"lockpick/redlock/protocol"
 )
 
 // voting runs f, which is given a sequence of the votes of five masters and, from 0, the
 // instants at which they were cast so far.
-func voting(seed uint64, strategy Strategy, f func(w *World, votes func(func(protocol.Vote) bool), cast *[]time.Duration)) error {
-	w := NewWorld(seed)
+func voting(seed uint64, strategy world.Strategy, f func(w *world.World, votes func(func(protocol.Vote) bool), cast *[]time.Duration)) error {
+	w := world.New(seed)
 	w.Strategy = strategy
 	c := New(w, cluster.Config{}, Options{})
 	return w.Run(func() {
@@ -28,9 +29,9 @@ func voting(seed uint64, strategy Strategy, f func(w *World, votes func(func(pro
 }
 
 func TestVotesAreTakenWhenTheyAreCast(t *testing.T) {
-	for _, strategy := range []Strategy{nil, &PCT{}} {
+	for _, strategy := range []world.Strategy{nil, &world.PCT{}} {
 		for enough := 1; enough <= 5; enough++ {
-			err := voting(uint64(enough), strategy, func(w *World, votes func(func(protocol.Vote) bool), cast *[]time.Duration) {
+			err := voting(uint64(enough), strategy, func(w *world.World, votes func(func(protocol.Vote) bool), cast *[]time.Duration) {
 				var taken []time.Duration
 				votes(func(protocol.Vote) bool {
 					taken = append(taken, w.Elapsed())
@@ -50,18 +51,20 @@ func TestVotesAreTakenWhenTheyAreCast(t *testing.T) {
 	}
 }
 
+type boom string
+
 func TestAPanicInALoopOverVotesIsThatOfItsProcess(t *testing.T) {
-	loop := func(w *World, votes func(func(protocol.Vote) bool)) {
+	loop := func(w *world.World, votes func(func(protocol.Vote) bool)) {
 		for range votes {
 			panic(boom("boom"))
 		}
 	}
-	err := voting(1, nil, func(w *World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) { loop(w, votes) })
-	var p *Panic
+	err := voting(1, nil, func(w *world.World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) { loop(w, votes) })
+	var p *world.Panic
 	if !errors.As(err, &p) || p.Value != boom("boom") || !strings.Contains(p.Who, "coroutine 1") || !strings.Contains(p.Stack, "conversation_test.go") {
 		t.Errorf("%v", err)
 	}
-	err = voting(1, nil, func(w *World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) {
+	err = voting(1, nil, func(w *world.World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) {
 		defer func() {
 			if r := recover(); r != boom("boom") {
 				t.Errorf("recovered %v", r)
@@ -76,7 +79,7 @@ func TestAPanicInALoopOverVotesIsThatOfItsProcess(t *testing.T) {
 }
 
 func TestALoopOverVotesThatWaitsIsAClearError(t *testing.T) {
-	err := voting(1, nil, func(w *World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) {
+	err := voting(1, nil, func(w *world.World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) {
 		for range votes {
 			w.Runtime().Sleep(context.Background(), time.Second)
 		}
@@ -88,7 +91,7 @@ func TestALoopOverVotesThatWaitsIsAClearError(t *testing.T) {
 
 func TestCommandsOfAConversationTakeTurnsAndOnlyANewConnectionOvertakes(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
-		ctx, end := b.w.root.WithCancelCause(context.Background())
+		ctx, end := b.w.Runtime().WithCancelCause(context.Background())
 		end(nil)
 		for range b.talk.Ask(ctx, protocol.Command{Args: []any{"set", "k", "1"}}, nil, time.Second) {
 			t.Error("a vote although the context had ended")

@@ -10,6 +10,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 // disk holds the data of a master in three stages of durability:
@@ -32,9 +33,9 @@ type disk struct {
 	written int
 	tidied  int // number of changes in the log after its last tidy
 
-	event    event // the next fsync or snapshot, or its end
-	syncing  bool  // an fsync or a snapshot is in progress
-	upTo     int   // the position in log up to which the fsync works
+	event    world.Event // the next fsync or snapshot, or its end
+	syncing  bool        // an fsync or a snapshot is in progress
+	upTo     int         // the position in log up to which the fsync works
 	snapshot map[string]keyspace.Value
 	last     int64 // s on the master's clock: the last fsync or snapshot
 	dirty    int   // number of changes since the last snapshot
@@ -63,12 +64,14 @@ const snapshotTime = 10 * time.Millisecond
 
 func (d *disk) init(m *Master, kind cluster.Persistence) {
 	d.m, d.kind, d.base = m, kind, map[string]keyspace.Value{}
-	d.event.do = d
+	d.event.Do = d
 	d.appends = kind == cluster.Everysec || kind == cluster.Always
 }
 
+const second = int64(time.Second)
+
 // unix returns the master's wall clock in seconds.
-func (d *disk) unix() int64 { return d.m.wall.read(d.m.world.now) / second }
+func (d *disk) unix() int64 { return d.m.wall.Read(d.m.world.Now()) / second }
 
 func (d *disk) fsyncTime() time.Duration { return d.m.cluster.options.Fsync + d.fault.FsyncDelay }
 
@@ -204,22 +207,22 @@ func (d *disk) plan() {
 		}
 	}
 	if due == math.MaxInt64 {
-		d.m.world.queue.cancel(&d.event)
+		d.m.world.Cancel(&d.event)
 		return
 	}
-	at := d.m.world.now
-	if d.m.wall.read(at) < due {
-		at = d.m.wall.when(due)
+	at := d.m.world.Now()
+	if d.m.wall.Read(at) < due {
+		at = d.m.wall.When(due)
 	}
 	if at == math.MaxInt64 {
-		d.m.world.queue.cancel(&d.event)
+		d.m.world.Cancel(&d.event)
 		return
 	}
-	d.m.world.at(at, &d.event)
+	d.m.world.At(at, &d.event)
 }
 
-// fire begins or ends an fsync or a snapshot.
-func (d *disk) fire() {
+// Fire begins or ends an fsync or a snapshot.
+func (d *disk) Fire() {
 	if d.m.state != cluster.Up && !d.syncing {
 		return // Resume plans the next one
 	}
@@ -241,7 +244,7 @@ func (d *disk) fire() {
 		}
 		d.upTo = d.written
 	}
-	d.m.world.after(took, &d.event)
+	d.m.world.After(took, &d.event)
 }
 
 // complete has the effect of an fsync or a snapshot.
@@ -294,7 +297,7 @@ func (d *disk) set(f cluster.Disk) {
 
 // halt is called when the server ends: the disk writes nothing more.
 func (d *disk) halt() {
-	d.m.world.queue.cancel(&d.event)
+	d.m.world.Cancel(&d.event)
 	d.syncing, d.snapshot, d.broken, d.put, d.dirty = false, nil, false, 0, 0
 }
 
@@ -339,7 +342,7 @@ func (d *disk) load() map[string]keyspace.Value {
 		apply(keys, c)
 	}
 	if d.kind == cluster.RDB { // expired keys of an append-only file are loaded, and expire when they are accessed
-		now := floor(d.m.wall.read(d.m.world.now))
+		now := floor(d.m.wall.Read(d.m.world.Now()))
 		for key, v := range keys {
 			if v.Expires < now {
 				delete(keys, key)
@@ -395,7 +398,7 @@ func (d *disk) tear() int {
 		}
 	}
 	ends = append(ends, len(d.log))
-	return ends[d.m.world.choices.Intn(len(ends), WhatTorn)]
+	return ends[d.m.world.Intn(len(ends), world.WhatTorn)]
 }
 
 // String counts the changes at each stage, for debugging.

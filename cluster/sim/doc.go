@@ -2,7 +2,7 @@
 // workload, the nemesis and the recorder run in it unchanged, thousands of times as fast as
 // in real time, and the same seed makes the same history, byte by byte.
 //
-//	         World: one queue of events, one clock, one source of choices
+//	         world.World: one queue of events, one clock, one source of choices
 //	           │
 //	coroutine ─┤ Client.Sleep, Go, AfterFunc      clients, nemesis
 //	           │
@@ -12,15 +12,11 @@
 //	           │
 //	disk     ──┘ fsyncs and snapshots, by each master's clock
 //
-// A World runs its coroutines one at a time. A coroutine runs until it waits. Then time
-// advances to the earliest event, the event happens, and the coroutines that it wakes run.
-// Nothing else takes time: all code between two waits runs at one instant. A Choices makes
-// all open decisions: the order of events of one instant, the travel time of a message, the
-// random bytes. It draws them from a seed (NewWorld), records them (Record), replays them
-// (Play), or leaves them to a search. In addition, a Strategy such as PCT may change the
-// order.
+// Package world provides virtual time. This package adds what exists in it: masters, their disks and
+// replicas, and the network, which are events of a world.World. Only the code of clients, of the harness and
+// of the nemesis runs in coroutines. It must follow the rules of package world.
 //
-//	w := sim.NewWorld(seed)
+//	w := world.New(seed)
 //	masters := sim.New(w, cluster.Config{Persistence: cluster.None}, sim.Options{})
 //	err := w.Run(func() {
 //		rt := w.Runtime()                          // for the harness and the nemesis
@@ -29,14 +25,9 @@
 //		…
 //	})
 //
-// Code that runs in a world gets time, waiting, spawning and contexts from a Runtime. It
-// must not block otherwise: not on a channel, and not on a mutex whose holder sleeps. It
-// must not wait in the body of a loop over votes, for which the coroutine is not woken, but
-// after the loop. It may derive contexts with the standard library (WithCancel, WithValue,
-// WithoutCancel), except those with a timeout, which would end by the real clock.
-//
-// The rest of the package is one master and the network. Packages keyspace and lua are Redis as
-// far as locks need it, disk.go models the data that a crash or a power cut leaves, and link.go,
-// message.go and conversation.go are the network and a client's connection pool.
+// Packages keyspace and lua are Redis as far as locks need it. In this package, master.go and server.go are
+// the server, session.go and its neighbours a connection, disk.go models the data that a crash or a power cut
+// leaves, and link.go, message.go and conversation.go are the network and a client's connection pool.
+// search.go encodes the state of all of them, for a world.Search.
 // docs/simulator.md describes the limits of the model, and how it was compared with real masters.
 package sim

@@ -6,6 +6,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/resp"
+	"lockpick/cluster/sim/world"
 )
 
 // exchanges records the commands of one stream.
@@ -45,7 +46,7 @@ func (s *Stream) Exchanged() []cluster.Exchange {
 	return done
 }
 
-func (e *exchanges) now() time.Time { return Epoch.Add(time.Duration(e.stream.world.now)) }
+func (e *exchanges) now() time.Time { return world.Epoch.Add(time.Duration(e.stream.world.Now())) }
 
 // send records bytes that the client sends.
 func (e *exchanges) send(b []byte) {

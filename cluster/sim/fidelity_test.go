@@ -16,6 +16,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
 	"lockpick/cluster/process"
+	"lockpick/cluster/sim/world"
 	"lockpick/internal/waittest"
 )
 
@@ -176,7 +177,7 @@ func TestSimulatedMastersAnswerLikeReal(t *testing.T) {
 					return
 				}
 				traces++
-				w := NewWorld(1)
+				w := world.New(1)
 				c := New(w, cluster.Config{Masters: 1, Persistence: p, Admin: true}, Options{})
 				here := simulatedServer{c.masters[0]}
 				steps := rapid.SliceOfN(rapid.Custom(drawStep), 10, 40).Draw(t, "steps")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 )
 
 // chunk is a run of bytes that travel together.
@@ -20,15 +21,14 @@ type chunk struct {
 // network, which takes time.
 type flow struct {
 	stream   *Stream
-	queue    *queue
 	toClient bool
 
 	gate     []chunk
-	gateTurn event // fires when the delay of the first chunk in the link has passed
+	gateTurn world.Event // fires when the delay of the first chunk in the link has passed
 
 	wire     []flight
-	wireTurn event // fires when the first chunk on the network arrives
-	last     int64 // arrival time of the latest chunk
+	wireTurn world.Event // fires when the first chunk on the network arrives
+	last     int64       // arrival time of the latest chunk
 }
 
 type flight struct {
@@ -42,14 +42,14 @@ func (f *flow) lose() (n int64) {
 		n += int64(len(c.bytes))
 	}
 	f.gate, f.wire = nil, nil
-	f.queue.cancel(&f.gateTurn)
-	f.queue.cancel(&f.wireTurn)
+	f.stream.world.Cancel(&f.gateTurn)
+	f.stream.world.Cancel(&f.wireTurn)
 	return n
 }
 
 // enterGate receives bytes into the link.
 func (f *flow) enterGate(c chunk) {
-	c.came = f.stream.world.now
+	c.came = f.stream.world.Now()
 	f.gate = append(f.gate, c)
 	f.pump()
 }
@@ -57,7 +57,7 @@ func (f *flow) enterGate(c chunk) {
 // pump applies the link's fault to the bytes in it.
 func (f *flow) pump() {
 	s, l := f.stream, f.stream.link
-	now := s.world.now
+	now := s.world.Now()
 	for len(f.gate) > 0 {
 		c := &f.gate[0]
 		size := int64(len(c.bytes))
@@ -81,7 +81,7 @@ func (f *flow) pump() {
 				l.counts.Delayed += size
 			}
 			if due := c.came + int64(d); due > now {
-				s.world.at(due, &f.gateTurn)
+				s.world.At(due, &f.gateTurn)
 				return
 			}
 		}
@@ -100,7 +100,7 @@ func (f *flow) pump() {
 
 // hold counts the bytes that the link holds.
 func (f *flow) hold() {
-	f.queue.cancel(&f.gateTurn)
+	f.stream.world.Cancel(&f.gateTurn)
 	for i := range f.gate {
 		if c := &f.gate[i]; !c.held {
 			c.held = true
@@ -121,25 +121,25 @@ func (f *flow) pop() chunk {
 // gateTurn is called at the end of a delay.
 type gateTurn flow
 
-func (t *gateTurn) fire() { (*flow)(t).pump() }
+func (t *gateTurn) Fire() { (*flow)(t).pump() }
 
 // enterWire sends bytes over the network after a time.
 func (f *flow) enterWire(c chunk, wait time.Duration) {
 	w := f.stream.world
-	f.last = max(w.now+int64(wait+f.stream.link.cluster.latency()), f.last)
+	f.last = max(w.Now()+int64(wait+f.stream.link.cluster.latency()), f.last)
 	f.wire = append(f.wire, flight{c, f.last})
 	if len(f.wire) == 1 {
-		w.at(f.last, &f.wireTurn)
+		w.At(f.last, &f.wireTurn)
 	}
 }
 
 // wireTurn is called when bytes arrive.
 type wireTurn flow
 
-func (t *wireTurn) fire() {
+func (t *wireTurn) Fire() {
 	f := (*flow)(t)
 	s := f.stream
-	for len(f.wire) > 0 && f.wire[0].due <= s.world.now {
+	for len(f.wire) > 0 && f.wire[0].due <= s.world.Now() {
 		c := f.wire[0].chunk
 		f.wire = f.wire[1:]
 		switch {
@@ -151,7 +151,7 @@ func (t *wireTurn) fire() {
 		}
 	}
 	if len(f.wire) > 0 {
-		s.world.at(f.wire[0].due, &f.wireTurn)
+		s.world.At(f.wire[0].due, &f.wireTurn)
 	} else {
 		f.wire = nil
 	}

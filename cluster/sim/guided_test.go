@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -29,7 +30,7 @@ func TestGuidedNemesisUsesEveryKindInTheFirstQuarter(t *testing.T) {
 			guided:      true,
 		}
 		var out bytes.Buffer
-		if err := c.run(&out, NewWorld(c.seed)); err != nil {
+		if err := c.run(&out, world.New(c.seed)); err != nil {
 			t.Fatal(err)
 		}
 		h, err := history.Read(&out)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 	"lockpick/redlock/protocol"
 )
 
@@ -13,9 +14,9 @@ import (
 // once, and whoever healed the link can still wait after that.
 func TestHealingGoesOn(t *testing.T) {
 	for _, f := range []cluster.LinkFault{{Delay: time.Second}, {Replies: cluster.Hold}} {
-		w := NewWorld(1)
+		w := world.New(1)
 		c := New(w, oneMaster, Options{})
-		in(t, w, func(rt *Client) {
+		in(t, w, func(rt *world.Client) {
 			link, err := c.Link("c1", 0)
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 )
 
 // Link is one client's link to one master, like the proxy of the real drivers. It is at the
@@ -14,8 +15,8 @@ import (
 // only after the reply has travelled.
 type Link struct {
 	cluster *Cluster
-	world   *World
-	client  *Client
+	world   *world.World
+	client  *world.Client
 	master  *Master
 	faulty  bool    // fault is not the zero value
 	conns   []*conn // connections that the client considers open
@@ -57,7 +58,7 @@ func (f *failure) Unwrap() error { return f.err }
 var errClosed = errors.New("the client's connections are closed")
 
 // Addr returns a name of the two ends, to which nothing can connect.
-func (l *Link) Addr() string { return Driver + ":" + l.client.name + "-" + l.master.name }
+func (l *Link) Addr() string { return Driver + ":" + l.client.Name() + "-" + l.master.name }
 
 // Fault returns the fault of the link.
 func (l *Link) Fault() cluster.LinkFault { return l.fault }
@@ -69,7 +70,7 @@ func (l *Link) Counts() cluster.LinkCounts { return l.counts }
 // TCPLink.
 func (l *Link) Set(f cluster.LinkFault) {
 	l.fault, l.faulty = f, f != (cluster.LinkFault{})
-	l.client.note(15, int64(l.master.number), modeNumber(f.Requests), modeNumber(f.Replies), int64(f.Delay), int64(bit(f.Refuse)))
+	l.client.Note(15, int64(l.master.number), modeNumber(f.Requests), modeNumber(f.Replies), int64(f.Delay), int64(bit(f.Refuse)))
 	if f.Requests != cluster.Drop && f.Replies != cluster.Drop {
 		for _, c := range append([]*conn(nil), l.conns...) {
 			if c.poisoned {
@@ -81,7 +82,7 @@ func (l *Link) Set(f cluster.LinkFault) {
 	l.waiting = nil
 	for _, m := range waiting {
 		m.waits = false
-		l.world.queue.cancel(&m.event)
+		l.world.Cancel(&m.event)
 		l.pass(m)
 	}
 	for _, s := range slices.Clone(l.streams) {
@@ -92,12 +93,12 @@ func (l *Link) Set(f cluster.LinkFault) {
 // Reset breaks every open connection, and loses the messages that the link kept for them. A
 // paused master also loses the messages that it has not read yet.
 func (l *Link) Reset() {
-	l.client.note(16, int64(l.master.number))
+	l.client.Note(16, int64(l.master.number))
 	waiting := l.waiting
 	l.waiting = nil
 	for _, m := range waiting {
 		m.waits = false
-		l.world.queue.cancel(&m.event)
+		l.world.Cancel(&m.event)
 		l.counts.Dropped += m.size()
 		m.vanish()
 	}
@@ -169,7 +170,7 @@ func (l *Link) enter(m *message) {
 		l.forward(m)
 		return
 	}
-	m.came = l.world.now
+	m.came = l.world.Now()
 	l.pass(m)
 }
 
@@ -198,14 +199,14 @@ func (l *Link) pass(m *message) {
 		l.counts.Delayed += m.size()
 	}
 	due := m.came + int64(f.Delay)
-	if mode == cluster.Pass && (f.Delay <= 0 || due <= l.world.now) {
+	if mode == cluster.Pass && (f.Delay <= 0 || due <= l.world.Now()) {
 		l.forward(m)
 		return
 	}
 	m.waits = true
 	l.waiting = append(l.waiting, m)
 	if mode == cluster.Pass {
-		l.world.at(due, &m.event)
+		l.world.At(due, &m.event)
 	}
 }
 
@@ -219,24 +220,24 @@ func (l *Link) forward(m *message) {
 	}
 	c := l.cluster
 	if c.steady {
-		l.world.after(c.latency(), &m.event)
+		l.world.After(c.latency(), &m.event)
 		return
 	}
-	if c.world.chance(c.options.Loss, WhatLoss) {
+	if c.world.Chance(c.options.Loss, world.WhatLoss) {
 		m.conn.poisoned = true
 		m.vanish()
 		return
 	}
 	d := c.latency()
-	if c.world.chance(c.options.Late, WhatLate) {
-		d += c.world.upTo(c.options.LateBy, WhatLate)
+	if c.world.Chance(c.options.Late, world.WhatLate) {
+		d += c.world.UpTo(c.options.LateBy, world.WhatLate)
 	}
-	if m.stage == asking && c.world.chance(c.options.Duplicate, WhatTwice) {
+	if m.stage == asking && c.world.Chance(c.options.Duplicate, world.WhatTwice) {
 		twice := c.message(m.ask, int(m.master))
 		twice.copyOf(m)
-		c.world.after(d+c.latency(), &twice.event)
+		c.world.After(d+c.latency(), &twice.event)
 	}
-	c.world.after(d, &m.event)
+	c.world.After(d, &m.event)
 }
 
 // deliver is called at the end of a message's delay.
@@ -244,4 +245,14 @@ func (l *Link) deliver(m *message) {
 	m.waits = false
 	l.waiting = remove(l.waiting, m)
 	l.forward(m)
+}
+
+// remove removes x and keeps the order of the other elements.
+func remove[T comparable](from []T, x T) []T {
+	for i := range from {
+		if from[i] == x {
+			return append(from[:i], from[i+1:]...)
+		}
+	}
+	return from
 }

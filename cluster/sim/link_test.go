@@ -56,7 +56,7 @@ func TestLinksHoldLoseDelayAndRefuse(t *testing.T) {
 		}
 		b.want("mute", "t", "with its reply lost")
 		b.link.Set(cluster.LinkFault{Requests: cluster.Drop})
-		b.w.root.AfterFunc(20*time.Millisecond, func() { b.link.Set(cluster.LinkFault{}) })
+		b.w.Runtime().AfterFunc(20*time.Millisecond, func() { b.link.Set(cluster.LinkFault{}) })
 		if v := b.do("set", "lost", "t"); !errors.Is(v.Err, syscall.ECONNRESET) || v.Took > 22*time.Millisecond {
 			t.Errorf("on a connection that is reset when the fault ends: %v after %v", v.Err, v.Took)
 		}
@@ -87,7 +87,7 @@ func TestHeldRepliesArriveWhileAnotherCoroutineRuns(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
 		b.link.Set(cluster.LinkFault{Replies: cluster.Hold})
 		healed := false
-		b.w.root.Go(func() {
+		b.w.Runtime().Go(func() {
 			b.sleep(20 * time.Millisecond)
 			b.link.Set(cluster.LinkFault{})
 			b.sleep(time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
 	"lockpick/cluster/lua"
+	"lockpick/cluster/sim/world"
 	"lockpick/redlock/protocol"
 )
 
@@ -24,14 +25,14 @@ const (
 // Master is a simulated redis-server on a host of its own. It implements cluster.Master.
 type Master struct {
 	cluster *Cluster
-	world   *World
+	world   *world.World
 	name    string
 	number  int // from 1
 	state   cluster.State
 	run     int     // number of the server's current start, from 1
 	ends    []int64 // end of each start
 	runID   string
-	wall    clock
+	wall    world.Clock
 
 	failures failures
 
@@ -57,23 +58,23 @@ type Master struct {
 	listeners   []*Stream        // streams that have subscribed to a channel
 	serving     *session         // the connection whose command is being executed, if it has one
 	trackers    []*Stream        // streams that are told which keys have changed
-	expiry      event            // the next time at which expired keys are deleted for them
+	expiry      world.Event      // the next time at which expired keys are deleted for them
 	expires     int64            // ms of its clock, of the key for which that is planned; 0: it is not planned
 	waiting     waiting          // streams whose blocking commands have no reply yet
 
-	backlog []incoming // messages that arrived while it was paused
-	queue   []incoming // messages that arrived while it waited for its disk
-	busy    int64      // true time until which it waits for its disk
-	turn    event      // the end of that wait
-	acting  bool       // a call of cluster.Master is being executed
-	callers []*coroutine
+	backlog []incoming  // messages that arrived while it was paused
+	queue   []incoming  // messages that arrived while it waited for its disk
+	busy    int64       // true time until which it waits for its disk
+	turn    world.Event // the end of that wait
+	acting  bool        // a call of cluster.Master is being executed
+	callers []*world.Coroutine
 }
 
 func newMaster(c *Cluster, i int) *Master {
 	m := &Master{cluster: c, world: c.world, name: "m" + strconv.Itoa(i+1), number: i + 1}
 	m.failures = failuresOf(m.name)
 	m.connections = new(int64)
-	m.wall.set(m.world.now, m.world.now, 0)
+	m.wall.Set(m.world.Now(), m.world.Now(), 0)
 	m.newStore()
 	m.store.Weighed = c.config.MaxMemory > 0
 	m.disk.init(m, c.config.Persistence)
@@ -85,12 +86,12 @@ func newMaster(c *Cluster, i int) *Master {
 
 // prepare connects the events of the master.
 func (m *Master) prepare() {
-	m.turn.do, m.waiting.alarm.do, m.expiry.do = (*turn)(m), (*alarm)(m), (*expiry)(m)
+	m.turn.Do, m.waiting.alarm.Do, m.expiry.Do = (*turn)(m), (*alarm)(m), (*expiry)(m)
 }
 
 func (m *Master) newStore() {
 	m.store = keyspace.NewStore(m.changed)
-	m.store.Epoch, m.store.Intn = Epoch.UnixMilli(), func(n int) int { return m.world.choices.Intn(n, WhatMember) }
+	m.store.Epoch, m.store.Intn = world.Epoch.UnixMilli(), func(n int) int { return m.world.Intn(n, world.WhatMember) }
 }
 
 // Name returns m1, m2, …
@@ -101,15 +102,13 @@ func (m *Master) State() cluster.State { return m.state }
 
 // act executes one call on the master in its turn, which takes at least d.
 func (m *Master) act(ctx context.Context, what string, d time.Duration, f func() error) error {
-	co := m.world.running(what)
-	err := ended(m.world, ctx)
+	co := m.world.Running(what)
+	err := m.world.Ended(ctx)
 	for err == nil && m.acting {
 		m.callers = append(m.callers, co)
-		co.attend(ctx)
-		co.park("its turn to " + what + " " + m.name)
-		co.leave()
+		co.WaitOn(ctx, "its turn to "+what+" "+m.name)
 		m.callers = remove(m.callers, co)
-		err = ended(m.world, ctx)
+		err = m.world.Ended(ctx)
 	}
 	if err == nil && m.cluster.closed {
 		err = cluster.ErrClosed
@@ -121,11 +120,11 @@ func (m *Master) act(ctx context.Context, what string, d time.Duration, f func()
 	defer func() {
 		m.acting = false
 		if len(m.callers) > 0 {
-			m.callers[0].wakeUp()
+			m.callers[0].Wake()
 		}
 	}()
 	if d > 0 {
-		m.pass(m.world.effort(d))
+		m.pass(m.cluster.effort(d))
 	}
 	if err = f(); err == nil && m.cluster.closed {
 		err = cluster.ErrClosed
@@ -139,7 +138,7 @@ func (m *Master) act(ctx context.Context, what string, d time.Duration, f func()
 // pass lets time pass. An action that has begun is completed, even if the caller's context
 // ends.
 func (m *Master) pass(d time.Duration) {
-	_ = m.world.root.Sleep(context.Background(), d)
+	_ = m.world.Runtime().Sleep(context.Background(), d)
 }
 
 // Pause stops the server. Its host still accepts connections and bytes.
@@ -198,10 +197,10 @@ func (m *Master) die() {
 		return
 	}
 	m.state = cluster.Down
-	m.ends = append(m.ends, m.world.now)
-	m.world.queue.cancel(&m.turn)
-	m.world.queue.cancel(&m.waiting.alarm)
-	m.world.queue.cancel(&m.expiry)
+	m.ends = append(m.ends, m.world.Now())
+	m.world.Cancel(&m.turn)
+	m.world.Cancel(&m.waiting.alarm)
+	m.world.Cancel(&m.expiry)
 	m.trackers, m.expires = nil, 0
 	m.waiting.all, m.waiting.ready, m.waiting.served = nil, nil, nil
 	lost := append(m.queue, m.backlog...)
@@ -236,7 +235,7 @@ func (m *Master) Shutdown(ctx context.Context) error {
 			return nil
 		}
 		m.resume()
-		m.pass(m.world.effort(exitTime))
+		m.pass(m.cluster.effort(exitTime))
 		if m.state == cluster.Down { // it ended by itself
 			return nil
 		}
@@ -256,7 +255,7 @@ func (m *Master) Start(ctx context.Context) error {
 		switch m.state {
 		case cluster.Up:
 			if len(m.replicas) < m.cluster.config.Replicas {
-				m.pass(m.world.effort(startTime))
+				m.pass(m.cluster.effort(startTime))
 				m.endSplitBrain()
 				m.resync(m.cluster.config.Replicas)
 				m.hold(m.held)
@@ -265,7 +264,7 @@ func (m *Master) Start(ctx context.Context) error {
 		case cluster.Paused:
 			return cluster.ErrPaused
 		}
-		m.pass(m.world.effort(startTime))
+		m.pass(m.cluster.effort(startTime))
 		if m.cluster.closed {
 			return cluster.ErrClosed
 		}
@@ -296,21 +295,21 @@ func (m *Master) begin(keys map[string]keyspace.Value) {
 // newRunID returns 40 random hexadecimal digits.
 func (m *Master) newRunID() string {
 	var b [20]byte
-	m.world.root.Read(b[:])
+	m.world.Runtime().Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
 // Inspect returns the values that the server stores. It does not wait for other calls.
 func (m *Master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
-	m.world.running("Look")
+	m.world.Running("Look")
 	fail := func(err error) (cluster.Snapshot, error) {
 		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, err)
 	}
-	if err := ended(m.world, ctx); err != nil {
+	if err := m.world.Ended(ctx); err != nil {
 		return fail(err)
 	}
 	if m.state == cluster.Up {
-		if err := m.world.root.Sleep(ctx, m.world.effort(lookTime)); err != nil {
+		if err := m.world.Runtime().Sleep(ctx, m.cluster.effort(lookTime)); err != nil {
 			return fail(err)
 		}
 	}
@@ -325,7 +324,7 @@ func (m *Master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, 
 
 func (m *Master) snapshot(keys []string) cluster.Snapshot {
 	look := cluster.Snapshot{
-		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: Epoch.Add(time.Duration(m.clock())), Evicted: m.evicted, Disk: m.disk.counts,
+		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: world.Epoch.Add(time.Duration(m.clock())), Evicted: m.evicted, Disk: m.disk.counts,
 	}
 	for _, key := range keys {
 		v, ok := m.store.Get(key, m.now())
@@ -335,7 +334,7 @@ func (m *Master) snapshot(keys []string) cluster.Snapshot {
 		case ok:
 			look.Keys[key] = v.Text
 			if v.Expires != keyspace.Never {
-				look.Expires[key] = Epoch.Add(time.Duration(v.Expires) * time.Millisecond)
+				look.Expires[key] = world.Epoch.Add(time.Duration(v.Expires) * time.Millisecond)
 			}
 		}
 	}
@@ -356,7 +355,7 @@ func (m *Master) setClock(c cluster.Clock) {
 		c.Rate = 1
 	}
 	m.failures = failuresOf(m.name)
-	m.wall.set(m.world.now, m.world.now+int64(c.Offset), gainOf(c.Rate))
+	m.wall.Set(m.world.Now(), m.world.Now()+int64(c.Offset), world.GainOf(c.Rate))
 	m.disk.plan()
 	m.planTimeouts()
 	m.expires = 0
@@ -372,7 +371,7 @@ const sweepEvery = 100 * time.Millisecond
 func (m *Master) tidy() {
 	if m.state == cluster.Up {
 		m.begun = false
-		m.store.Sweep((m.wall.read(m.world.now) - int64(sweepEvery)) / int64(time.Millisecond))
+		m.store.Sweep((m.wall.Read(m.world.Now()) - int64(sweepEvery)) / int64(time.Millisecond))
 	}
 }
 

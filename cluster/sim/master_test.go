@@ -11,14 +11,30 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 )
 
+var (
+	oneMaster = cluster.Config{Masters: 1}
+
+	_ cluster.Runtime  = (*world.Client)(nil)
+	_ protocol.Runtime = (*world.Client)(nil)
+)
+
+// in runs f in a world and fails the test if the world does not end well.
+func in(t testing.TB, w *world.World, f func(rt *world.Client)) {
+	t.Helper()
+	if err := w.Run(func() { f(w.Runtime()) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // bench is one master, a client's conversation with it, and what it voted.
 type bench struct {
 	t     *testing.T
-	w     *World
+	w     *world.World
 	c     *Cluster
 	m     *Master
 	link  *Link
@@ -31,10 +47,10 @@ type bench struct {
 func on(t *testing.T, cfg cluster.Config, opt Options, f func(b *bench)) {
 	t.Helper()
 	cfg.Masters = 1
-	w := NewWorld(1)
+	w := world.New(1)
 	b := &bench{t: t, w: w, c: New(w, cfg, opt)}
 	b.m, b.link, b.pool = b.c.masters[0], b.c.linksOf("c1")[0], b.c.ClientMasters("c1")
-	in(t, w, func(*Client) {
+	in(t, w, func(*world.Client) {
 		b.begin()
 		b.do("set", "warm", "up")
 		b.do("del", "warm")
@@ -65,7 +81,7 @@ func (b *bench) ask(cmd protocol.Command) protocol.Vote {
 // stores is what the master has under a key, "" for nothing.
 func (b *bench) stores(key string) string { return b.m.snapshot([]string{key}).Keys[key] }
 
-func (b *bench) sleep(d time.Duration) { b.w.root.Sleep(context.Background(), d) }
+func (b *bench) sleep(d time.Duration) { b.w.Runtime().Sleep(context.Background(), d) }
 
 // ok fails the test if a fault could not be installed.
 func (b *bench) ok(err error) {
@@ -111,7 +127,7 @@ func TestAPausedMasterAppliesLaterWhatTheClientGaveUp(t *testing.T) {
 func TestAKilledMasterForgetsWhatItHadNotRead(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
 		b.ok(b.m.Pause(context.Background()))
-		b.w.root.AfterFunc(10*time.Millisecond, func() { b.m.Kill(context.Background()) })
+		b.w.Runtime().AfterFunc(10*time.Millisecond, func() { b.m.Kill(context.Background()) })
 		v := b.do("set", "k", "t")
 		if !errors.Is(v.Err, syscall.ECONNRESET) || v.Took > 20*time.Millisecond {
 			t.Errorf("%v after %v", v.Err, v.Took)
@@ -144,7 +160,7 @@ func TestAMastersClockDecidesWhenKeysExpire(t *testing.T) {
 		b.sleep(510 * time.Millisecond)
 		b.want("k", "", "on a clock twice as fast")
 		look, err := b.m.Inspect(ctx, nil)
-		if b.ok(err); look.Time.Sub(Epoch)-b.w.Elapsed() < 500*time.Millisecond {
+		if b.ok(err); look.Time.Sub(world.Epoch)-b.w.Elapsed() < 500*time.Millisecond {
 			t.Errorf("it shows %v at %v", look.Time, b.w.Elapsed())
 		}
 	})
@@ -240,10 +256,10 @@ func TestCallsOnAMasterSayWhatCanNotBe(t *testing.T) {
 }
 
 func TestMemoryStaysFlatOverAnHour(t *testing.T) {
-	w := NewWorld(1)
+	w := world.New(1)
 	c := New(w, cluster.Config{Persistence: cluster.Everysec}, Options{})
 	var heap []uint64
-	in(t, w, func(rt *Client) {
+	in(t, w, func(rt *world.Client) {
 		ctx, end := rt.WithCancelCause(context.Background())
 		for _, name := range []string{"c1", "c2", "c3"} {
 			locks, err := redlock.NewWithMasters(c.ClientMasters(name), redlock.WithRuntime(rt), redlock.WithTTL(10*time.Second))

@@ -11,6 +11,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 const (
@@ -48,7 +49,7 @@ func (m *Master) evict() {
 		})
 	}
 	for m.full() && len(names) > 0 {
-		i := m.world.choices.Intn(len(names), WhatEvict)
+		i := m.world.Intn(len(names), world.WhatEvict)
 		m.store.Drop(names[i], cluster.Evicted)
 		names = slices.Delete(names, i, i+1)
 		m.evicted++

@@ -5,6 +5,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 // stage is the progress of a command on its way to a master and back.
@@ -21,7 +22,7 @@ const (
 // message is one command to one master, on its way there and back. It needs no coroutine: its
 // event moves it from one stage to the next.
 type message struct {
-	event  event
+	event  world.Event
 	ask    *ask
 	link   *Link
 	conn   *conn
@@ -44,12 +45,12 @@ type message struct {
 	err     error          // set in the stage failing
 	came    int64          // true time at which it reached the link, if that has a fault
 	leaves  int64          // true time at which the reply leaves its master, if it waits for a disk or a replica
-	timer   timer          // timer of its own, if it had to wait for its turn
+	timer   world.Timer    // timer of its own, if it had to wait for its turn
 	_       [32]byte       // keeps fields that are used together in one line of the processor's cache: a message has six lines
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
-	m, ok := c.world.messages.take()
+	m, ok := c.spares.messages.take()
 	if !ok {
 		m = &message{}
 		m.renew()
@@ -64,23 +65,23 @@ func (m *message) release() {
 	if !m.voted || m.travels {
 		return
 	}
-	a, w := m.ask, m.link.world
+	a, l := m.ask, m.link
 	if m.timed {
-		m.timer.end()
+		m.timer.End()
 	}
-	w.queue.cancel(&m.event)
+	l.world.Cancel(&m.event)
 	m.conn, m.after, m.err = nil, nil, nil
 	m.reply = keyspace.Reply{}
 	m.stage = greeting
 	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset, m.timed = false, false, false, false, false, false, false, false
-	w.messages.put(m)
+	l.cluster.spares.messages.put(m)
 	a.release()
 }
 
 // start sends the command in its turn.
 func (m *message) start() {
 	l := m.link
-	m.began = l.client.clock.read(l.world.now)
+	m.began = l.client.Reading()
 	if m.ask.masters.closed {
 		m.fail(&l.master.failures.closed)
 		return
@@ -109,7 +110,7 @@ func (m *message) send() {
 func (m *message) fail(err error) {
 	m.stage, m.err, m.travels = failing, err, true
 	l := m.link
-	l.world.after(l.cluster.options.Latency.Min, &m.event)
+	l.world.After(l.cluster.options.Latency.Min, &m.event)
 }
 
 // vanish is called when the message has left the network.
@@ -135,9 +136,9 @@ func (m *message) copyOf(o *message) {
 func (m *message) inPlaceOf(o *message) {
 	m.began, m.conn, m.after, m.byText = o.began, o.conn, o.after, o.byText
 	o.after, o.voted = nil, true
-	if o.timer.end() {
+	if o.timer.End() {
 		m.timed = true
-		m.timer.begin(m.link.client, time.Duration(o.timer.due-m.link.client.clock.read(m.link.world.now)))
+		m.timer.Begin(m.link.client, o.timer.Left())
 	}
 	m.ask.replace(o, m)
 }
@@ -157,8 +158,8 @@ func (m *message) size() int64 {
 	return m.reply.Size()
 }
 
-// fire moves the message to its next stage.
-func (m *message) fire() {
+// Fire moves the message to its next stage.
+func (m *message) Fire() {
 	switch {
 	case m.waits:
 		m.link.deliver(m)
@@ -181,7 +182,7 @@ func (m *message) answer(r keyspace.Reply, d time.Duration) {
 	}
 	m.reply, m.leaves = r, 0
 	if d > 0 {
-		m.leaves = m.link.world.now + int64(d)
+		m.leaves = m.link.world.Now() + int64(d)
 	}
 	if m.stage == greeting {
 		m.stage = greeted
@@ -189,12 +190,12 @@ func (m *message) answer(r keyspace.Reply, d time.Duration) {
 		m.stage = replying
 	}
 	c := m.link.cluster
-	if !c.steady && c.world.chance(c.options.Loss, WhatLoss) {
+	if !c.steady && c.world.Chance(c.options.Loss, world.WhatLoss) {
 		m.conn.poisoned = true
 		m.vanish()
 		return
 	}
-	c.world.after(d+c.latency(), &m.event)
+	c.world.After(d+c.latency(), &m.event)
 }
 
 // broken notifies the client that the connection has ended, as the host of a dead master does.
@@ -209,13 +210,13 @@ func (m *message) broken() {
 	}
 	m.stage, m.leaves = replying, 0
 	m.reply = keyspace.Reply{}
-	m.link.world.after(m.link.cluster.latency(), &m.event)
+	m.link.world.After(m.link.cluster.latency(), &m.event)
 }
 
 // arrive is called when the message has returned to the client.
 func (m *message) arrive() {
 	l := m.link
-	if l.client.paused {
+	if l.client.Paused() {
 		m.waitForClient()
 		return
 	}
@@ -239,23 +240,23 @@ func (m *message) arrive() {
 
 // waitForClient keeps a message for a paused client, as its kernel would.
 func (m *message) waitForClient() {
-	m.event.do = (*kept)(m)
-	m.link.client.defers(&m.event)
+	m.event.Do = (*kept)(m)
+	m.link.client.Defer(&m.event)
 }
 
 // kept is a message that the kernel of its client has kept.
 type kept message
 
-func (k *kept) fire() {
+func (k *kept) Fire() {
 	m := (*message)(k)
-	m.event.do = m
+	m.event.Do = m
 	m.arrive()
 }
 
 // overdue is the timer of one message.
 type overdue message
 
-func (o *overdue) fire() { (*message)(o).expire() }
+func (o *overdue) Fire() { (*message)(o).expire() }
 
 // expire is called at the client's timeout. It closes the connection; bytes that were sent on
 // it continue.
@@ -270,7 +271,7 @@ func (m *message) vote(err error) {
 	l, a := m.link, m.ask
 	m.voted = true
 	if m.timed {
-		m.timer.end()
+		m.timer.End()
 	}
 	if m.conn != nil {
 		if m.conn.busy == m {
@@ -284,7 +285,7 @@ func (m *message) vote(err error) {
 	if err == nil {
 		n, err = number(&m.reply, l.master.name)
 	}
-	master, took := int(m.master), time.Duration(l.client.clock.read(l.world.now)-m.began)
+	master, took := int(m.master), time.Duration(l.client.Reading()-m.began)
 	next := m.after
 	m.after = nil
 	a.refs++ // the ask must outlive its last message until the vote is cast
@@ -300,7 +301,7 @@ func (m *message) vote(err error) {
 // begin does the same as start for a message that had to wait, and sets a timer for it.
 func (m *message) begin() {
 	m.timed = true
-	m.timer.begin(m.link.client, m.ask.timeout)
+	m.timer.Begin(m.link.client, m.ask.timeout)
 	m.start()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
@@ -30,23 +31,23 @@ type shipment struct {
 func (m *Master) resync(up int) {
 	m.replicas = m.replicas[:0]
 	for range up {
-		m.replicas = append(m.replicas, &replica{keys: m.store.All(), latest: m.world.now})
+		m.replicas = append(m.replicas, &replica{keys: m.store.All(), latest: m.world.Now()})
 	}
 }
 
 // ship sends a change to the replicas. All changes of a step arrive at the same time.
 func (m *Master) ship(c change) {
 	for _, r := range m.replicas {
-		r.catchUp(m.world.now)
+		r.catchUp(m.world.Now())
 		if c.first {
-			r.latest = max(m.world.now+m.lag(), r.latest+int64(cluster.ShipChange))
+			r.latest = max(m.world.Now()+m.lag(), r.latest+int64(cluster.ShipChange))
 		}
 		r.pending = append(r.pending, shipment{c, r.latest})
 	}
 }
 
 func (m *Master) lag() int64 {
-	return int64(cluster.Lag(float64(m.world.choices.Intn(1<<30, WhatLag)) / (1 << 30)))
+	return int64(cluster.Lag(float64(m.world.Intn(1<<30, world.WhatLag)) / (1 << 30)))
 }
 
 // catchUp applies the changes that have arrived: all of a step, or none.
@@ -64,13 +65,13 @@ func (r *replica) catchUp(now int64) {
 func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 	var times []int64
 	for _, r := range m.replicas {
-		if r.catchUp(m.world.now); r.held && len(r.pending) > 0 {
+		if r.catchUp(m.world.Now()); r.held && len(r.pending) > 0 {
 			continue
 		}
-		times = append(times, max(r.latest, m.world.now))
+		times = append(times, max(r.latest, m.world.Now()))
 	}
 	slices.Sort(times)
-	at = m.world.now
+	at = m.world.Now()
 	for _, t := range times {
 		if t > at && (n >= want || t > until) {
 			break
@@ -97,7 +98,7 @@ func wait(m *Master, args []string) keyspace.Reply {
 	case timeout < 0:
 		return keyspace.Error("ERR timeout is negative")
 	}
-	now := m.world.now
+	now := m.world.Now()
 	until := now + timeout*int64(time.Millisecond)
 	if timeout == 0 {
 		until = keyspace.Never
@@ -127,11 +128,11 @@ func (m *Master) hold(held bool) {
 		return
 	}
 	r := m.replicas[0]
-	r.catchUp(m.world.now)
+	r.catchUp(m.world.Now())
 	if r.held && !held {
 		for i := range r.pending {
 			if r.pending[i].first {
-				r.latest = max(m.world.now+m.lag(), r.latest)
+				r.latest = max(m.world.Now()+m.lag(), r.latest)
 			}
 			r.pending[i].due = r.latest
 		}
@@ -150,7 +151,7 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 			return errors.New("none of its replicas is up; start it first")
 		}
 		heir, up := m.replicas[0], len(m.replicas)-1
-		heir.catchUp(m.world.now)
+		heir.catchUp(m.world.Now())
 		m.replicas = nil
 		if len(t.Apart) > 0 && m.state == cluster.Up {
 			m.splitBrain(t.Apart)
@@ -159,7 +160,7 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 		if t.Ended != nil {
 			t.Ended()
 		}
-		m.pass(t.Outage + m.world.effort(signalTime))
+		m.pass(t.Outage + m.cluster.effort(signalTime))
 		if m.cluster.closed {
 			return cluster.ErrClosed
 		}

@@ -49,20 +49,20 @@ func TestLagGrowsWithLoad(t *testing.T) {
 	on(t, cluster.Config{Replicas: 2}, Options{}, func(b *bench) {
 		b.sleep(time.Second)
 		n, at := b.m.acknowledged(2, keyspace.Never)
-		if n != 2 || at != b.w.now {
-			t.Errorf("without a write %d replicas acknowledge after %v", n, time.Duration(at-b.w.now))
+		if n != 2 || at != b.w.Now() {
+			t.Errorf("without a write %d replicas acknowledge after %v", n, time.Duration(at-b.w.Now()))
 		}
 		one, burst := time.Duration(0), time.Duration(0)
 		for range 20 {
 			b.put("k", "t")
 			_, at = b.m.acknowledged(2, keyspace.Never)
-			one += time.Duration(at - b.w.now)
+			one += time.Duration(at - b.w.Now())
 			b.sleep(time.Second)
 			for range 1000 {
 				b.put("k", "t")
 			}
 			_, at = b.m.acknowledged(2, keyspace.Never)
-			burst += time.Duration(at - b.w.now)
+			burst += time.Duration(at - b.w.Now())
 			b.sleep(time.Second)
 		}
 		if one < 20*500*time.Microsecond || burst < one+20*10*time.Millisecond {
@@ -79,17 +79,17 @@ func TestWaitWaitsForReplicas(t *testing.T) {
 		b.put("k", "t")
 		_, first := b.m.acknowledged(1, keyspace.Never)
 		_, second := b.m.acknowledged(2, keyspace.Never)
-		if first > second || first <= b.w.now {
-			t.Errorf("one replica has it at %d, two have it at %d, now it is %d", first, second, b.w.now)
+		if first > second || first <= b.w.Now() {
+			t.Errorf("one replica has it at %d, two have it at %d, now it is %d", first, second, b.w.Now())
 		}
 		b.ok(b.m.HoldReplication(ctx, true))
 		b.put("k", "u")
-		until := b.w.now + int64(time.Second)
+		until := b.w.Now() + int64(time.Second)
 		if n, at := b.m.acknowledged(2, until); n != 1 || at != until {
-			t.Errorf("with one of two held %d acknowledge after %v", n, time.Duration(at-b.w.now))
+			t.Errorf("with one of two held %d acknowledge after %v", n, time.Duration(at-b.w.Now()))
 		}
 		b.ok(b.m.HoldReplication(ctx, false))
-		if n, _ := b.m.acknowledged(2, b.w.now+int64(time.Second)); n != 2 {
+		if n, _ := b.m.acknowledged(2, b.w.Now()+int64(time.Second)); n != 2 {
 			t.Errorf("let go, %d acknowledge", n)
 		}
 	})

@@ -28,7 +28,7 @@ func (m *Master) receive(x incoming) {
 	case cluster.Paused:
 		m.backlog = m.keep(m.backlog, x)
 	default:
-		if m.busy > m.world.now {
+		if m.busy > m.world.Now() {
 			m.queue = m.keep(m.queue, x)
 			return
 		}
@@ -91,7 +91,7 @@ func (m *Master) reportMessage(x *message) {
 	if x.conn.id == 0 {
 		x.conn.id = m.connected()
 	}
-	m.account.end(x.conn.id, x.link.client.name, x.ask.request.words(x.byText))
+	m.account.end(x.conn.id, x.link.client.Name(), x.ask.request.words(x.byText))
 }
 
 // heard returns the reply to a command that is followed by WAIT. If too few replicas have confirmed a yes,
@@ -101,11 +101,11 @@ func (m *Master) heard(r keyspace.Reply, want int, timeout time.Duration) keyspa
 	if r.Kind == keyspace.ReplyError || r.Kind == keyspace.ReplyNil || r.Kind == keyspace.ReplyInt && r.N == 0 {
 		return r
 	}
-	n, at := m.acknowledged(int64(want), m.world.now+int64(timeout/2))
+	n, at := m.acknowledged(int64(want), m.world.Now()+int64(timeout/2))
 	if n < int64(want) {
 		r = keyspace.Error(fmt.Sprintf("%d of %d replicas have heard of it in time", n, want))
 	}
-	r.Later = time.Duration(at - m.world.now)
+	r.Later = time.Duration(at - m.world.Now())
 	return r
 }
 
@@ -118,8 +118,8 @@ func (m *Master) settle() (wait time.Duration) {
 	}
 	wait = m.disk.flush()
 	if wait > 0 {
-		m.busy = m.world.now + int64(wait)
-		m.world.at(m.busy, &m.turn)
+		m.busy = m.world.Now() + int64(wait)
+		m.world.At(m.busy, &m.turn)
 	}
 	if m.state != cluster.Down {
 		m.releaseServed(wait)
@@ -131,7 +131,7 @@ func (m *Master) settle() (wait time.Duration) {
 // turn is called when the master has waited for its disk.
 type turn Master
 
-func (t *turn) fire() {
+func (t *turn) Fire() {
 	m := (*Master)(t)
 	queue := m.queue
 	m.queue = nil
@@ -174,7 +174,7 @@ func floor(ns int64) int64 {
 }
 
 // clock returns the time of the master's wall clock in ns since Epoch.
-func (m *Master) clock() int64 { return m.wall.read(m.world.now) }
+func (m *Master) clock() int64 { return m.wall.Read(m.world.Now()) }
 
 // admit prepares the execution of a command of a client: the master evicts keys, and decides
 // whether it has memory for the command, however many keys that will write.

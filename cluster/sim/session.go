@@ -59,7 +59,7 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 			continue
 		}
 		from := len(s.output)
-		s.last, s.seen = words, m.world.now
+		s.last, s.seen = words, m.world.Now()
 		if s.began == 0 {
 			s.began = s.seen
 		}
@@ -73,7 +73,7 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 		}
 		m.begun = false
 		if m.account != nil {
-			x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.name, words))
+			x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.Name(), words))
 		}
 		if later = r.Later; later != 0 {
 			if later > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 // stepCommands are what the scripts and transactions of these tests are made of: some write, some fail in the middle, and
@@ -47,7 +48,7 @@ func TestScriptsAndTransactionsAreAtomicLikeReal(t *testing.T) {
 	for began := time.Now(); time.Since(began) < 3*time.Second; rounds++ {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 1))
-		w := NewWorld(1)
+		w := world.New(1)
 		c := New(w, cluster.Config{Masters: 1, Admin: true, Persistence: cluster.Always, MaxMemory: 1 << 30, Eviction: "noeviction"}, Options{})
 		here := simulatedServer{c.masters[0]}
 		connection := &session{}
@@ -113,7 +114,7 @@ func TestScriptsAndTransactionsAreAtomicLikeReal(t *testing.T) {
 func TestNothingTearsAStep(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		w := NewWorld(seed)
+		w := world.New(seed)
 		c := New(w, cluster.Config{Masters: 1, Replicas: 1, Persistence: cluster.Everysec}, Options{})
 		m := c.masters[0]
 		states := []map[string]keyspace.Value{{}}
@@ -131,7 +132,7 @@ func TestNothingTearsAStep(t *testing.T) {
 				m.settle()
 				states = append(states, m.store.All())
 				m.pass(time.Duration(r.IntN(1000)) * time.Microsecond)
-				m.replicas[0].catchUp(w.now)
+				m.replicas[0].catchUp(w.Now())
 				whole("the replica", m.replicas[0].keys)
 			}
 			if err := m.Kill(t.Context()); err != nil {
@@ -153,7 +154,7 @@ func TestUnknownCommandsAreReported(t *testing.T) {
 		{"geoadd k 1 2 x", "GEOADD"}, {"script debug no", "SCRIPT DEBUG"}, {"script kill", ""}, {"flushall", ""}, {"config get save", ""}, {"get k", ""}, {"move k 1", "MOVE BETWEEN DATABASES"}, {"copy k l db 2", "COPY BETWEEN DATABASES"}, {"object encoding s", "OBJECT ENCODING"}, {"object encoding k", ""}, {"object help", "OBJECT HELP"},
 		{"command list", "COMMAND LIST"}, {"command docs", ""}, {"cluster info", ""}, {"get", ""}, {"eval return(redis.call('lolwut')) 0", "LOLWUT"},
 	} {
-		w := NewWorld(1)
+		w := world.New(1)
 		c := New(w, oneMaster, Options{})
 		got := ""
 		c.OnUnmodelled(func(master, what string) { got = what })
@@ -183,7 +184,7 @@ func TestWaitingWithoutAConnectionIsReported(t *testing.T) {
 
 // TestOtherDatabasesAreReported: only the first one is modelled.
 func TestOtherDatabasesAreReported(t *testing.T) {
-	c := New(NewWorld(1), oneMaster, Options{})
+	c := New(world.New(1), oneMaster, Options{})
 	got := ""
 	c.OnUnmodelled(func(_, what string) { got = what })
 	for _, x := range []struct{ db, want string }{{"0", ""}, {"16", ""}, {"x", ""}, {"3", "SELECT 3"}} {

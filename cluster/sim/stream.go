@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/cluster/sim/world"
 )
 
 // Stream is a connection that carries bytes, for clients that are goroutines and speak Redis's
@@ -15,7 +16,7 @@ import (
 // Except for NewStream, all callers use it through Live.Call.
 type Stream struct {
 	link     *Link
-	world    *World
+	world    *world.World
 	run      int  // the start of the master's server that serves it; 0: none yet
 	shut     bool // the client has closed it, or it was reset
 	poisoned bool // some of its bytes were lost
@@ -26,7 +27,7 @@ type Stream struct {
 	waiting  bool   // the stream is in the master's queue or backlog
 	blocked  bool   // a command such as WAIT or BLPOP has no reply yet
 	finished bool   // the master's host knows that the client has closed it
-	resume   event
+	resume   world.Event
 	session  session
 	watched  *exchanges // nil: no observer
 
@@ -48,12 +49,12 @@ func (l *Link) Open(wake func()) (*Stream, error) {
 		return nil, &l.master.failures.refused
 	}
 	s := &Stream{link: l, world: l.world, wake: wake}
-	s.requests = flow{stream: s, queue: &l.world.queue}
-	s.replies = flow{stream: s, queue: &l.world.queue, toClient: true}
+	s.requests = flow{stream: s}
+	s.replies = flow{stream: s, toClient: true}
 	for _, f := range []*flow{&s.requests, &s.replies} {
-		f.gateTurn.do, f.wireTurn.do = (*gateTurn)(f), (*wireTurn)(f)
+		f.gateTurn.Do, f.wireTurn.Do = (*gateTurn)(f), (*wireTurn)(f)
 	}
-	s.resume.do = (*resumption)(s)
+	s.resume.Do = (*resumption)(s)
 	if l.master.state != cluster.Down {
 		s.run = l.master.run
 	}
@@ -191,7 +192,7 @@ func (s *Stream) carryOut(m *Master) {
 		s.close(m, wait)
 	case later > 0:
 		s.blocked = true
-		s.world.after(later, &s.resume)
+		s.world.After(later, &s.resume)
 	case later < 0: // the reply never comes
 		s.blocked = true
 	}
@@ -206,7 +207,7 @@ func (s *Stream) reply(m *Master, wait time.Duration) {
 	s.watched.write(len(c.bytes))
 	s.session.output = nil
 	if wait > 0 {
-		c.leaves = s.world.now + int64(wait)
+		c.leaves = s.world.Now() + int64(wait)
 	}
 	s.replies.enterWire(c, wait)
 }
@@ -214,7 +215,7 @@ func (s *Stream) reply(m *Master, wait time.Duration) {
 // resumption is the event at the end of a command that had to wait.
 type resumption Stream
 
-func (r *resumption) fire() {
+func (r *resumption) Fire() {
 	s := (*Stream)(r)
 	m := s.link.master
 	if s.shut || s.run != m.run || m.state == cluster.Down {

@@ -8,6 +8,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
 // tracking is the state of CLIENT TRACKING on a connection: the server tells the client which
@@ -219,22 +220,22 @@ func (m *Master) planExpiry() {
 		return
 	}
 	m.expires = next
-	m.world.queue.cancel(&m.expiry)
+	m.world.Cancel(&m.expiry)
 	if next > math.MaxInt64/1_000_000-1 {
 		return
 	}
-	if at := m.wall.when((next + 1) * 1_000_000); at < math.MaxInt64 {
-		m.world.at(max(at, m.world.now)+int64(m.world.upTo(sweepEvery, WhatSweep)), &m.expiry)
+	if at := m.wall.When((next + 1) * 1_000_000); at < math.MaxInt64 {
+		m.world.At(max(at, m.world.Now())+int64(m.world.UpTo(sweepEvery, world.WhatSweep)), &m.expiry)
 	}
 }
 
 // expiry is called when expired keys are deleted.
 type expiry Master
 
-func (e *expiry) fire() {
+func (e *expiry) Fire() {
 	m := (*Master)(e)
 	m.expires = 0
-	if m.state != cluster.Up || m.busy > m.world.now {
+	if m.state != cluster.Up || m.busy > m.world.Now() {
 		return // it plans again once it continues
 	}
 	m.begun = false

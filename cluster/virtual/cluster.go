@@ -2,7 +2,7 @@
 // time directly: any Go lock, unmodified, over any client library. In a testing/synctest bubble
 // its time is virtual.
 //
-//	goroutine ─► net.Conn ─► sim.Live ─► Link ─► Master ─► Link ─► net.Conn
+//	goroutine ─► net.Conn ─► world.Live ─► Link ─► Master ─► Link ─► net.Conn
 //	             Dial         one at a   hold,   RESP,     latency
 //	                          time       drop    Lua
 //
@@ -21,6 +21,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 )
 
 // Driver is the name of this driver.
@@ -32,7 +33,7 @@ const Version = sim.Version
 // Cluster runs masters in memory. It implements cluster.Cluster, and its methods are safe for
 // concurrent use.
 type Cluster struct {
-	live    *sim.Live
+	live    *world.Live
 	sim     *sim.Cluster
 	masters []cluster.Master
 
@@ -51,7 +52,7 @@ type Options struct {
 
 // New makes masters that are up. If it is called in a bubble, Close must be called in it, too.
 func New(cfg cluster.Config, opt Options) *Cluster {
-	c := &Cluster{live: sim.NewLive(opt.Seed), links: map[string][]*link{}, conns: map[*conn]bool{}}
+	c := &Cluster{live: world.NewLive(opt.Seed), links: map[string][]*link{}, conns: map[*conn]bool{}}
 	c.live.Call(func() {
 		c.sim = sim.New(c.live.World, cfg, opt.Network)
 		for _, m := range c.sim.Masters() {

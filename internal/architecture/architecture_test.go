@@ -37,11 +37,11 @@ var allowed = map[string][]string{
 	// The votes that follow from what masters did to their keys.
 	"cluster/account": {"cluster", "cluster/resp", "history"},
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
-	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
+	"cluster/virtual": {"cluster", "cluster/sim", "cluster/sim/world", "redlock"},
 	// The door for any Go lock, in tests and in programs.
 	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "audit", "search/reduce"},
 	// Runs over those masters, each in a bubble of its own, in tests and in programs.
-	"campaign/bubble": {"history", "cluster", "cluster/sim", "cluster/virtual", "campaign", "campaign/scenario"},
+	"campaign/bubble": {"history", "cluster", "cluster/sim/world", "cluster/virtual", "campaign", "campaign/scenario"},
 	"nemesis":         {"cluster", "history", "history/fault"},
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
 	"checker":         {"history", "history/fault", "checker/facts", "checker/narrative"},
@@ -51,13 +51,13 @@ var allowed = map[string][]string{
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history", "history/fault", "cluster", "cluster/service/spec", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "checker/narrative", "watch"},
-	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/service/spec", "cluster/sim", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/service/spec", "cluster/sim", "cluster/sim/world", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
-	"search/reduce": {"checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
+	"search/reduce": {"checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim/world", "history", "history/fault", "nemesis", "search", "workload"},
 	"clients":       {},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
-	"search/exhaust": {"checker/narrative", "redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"search/exhaust": {"checker/narrative", "redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "cluster/sim/world", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	"claims":         {"checker/narrative", "history", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web", "reports/junit"},
 	"audit":          {"checker/narrative", "history/fault", "history", "cluster", "workload", "watch", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	// Its report cards: not part of what tests of any lock need.
@@ -65,9 +65,11 @@ var allowed = map[string][]string{
 	// What Redis commands do to keys, and its scripts, without a clock, network or disk.
 	"cluster/keyspace": {"cluster"},
 	"cluster/lua":      {"cluster/keyspace"},
+	// Virtual time: events, coroutines, clocks and choices, without masters or a network.
+	"cluster/sim/world": {},
 	// The simulated masters answer the lock's own commands; clients that are processes
 	// speak for the locks under test.
-	"cluster/sim":     {"cluster", "cluster/keyspace", "cluster/lua", "cluster/resp", "history", "redlock", "redlock/protocol"},
+	"cluster/sim":     {"cluster", "cluster/keyspace", "cluster/lua", "cluster/resp", "cluster/sim/world", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/keyspace", "cluster/lua", "cluster/resp"},
@@ -112,7 +114,7 @@ var testsAlso = map[string][]string{
 	"reports":           {"campaign"}, // runs to report
 	"reports/story":     {"checker/narrative", "campaign", "campaign/scenario"},
 	"watch":             {"redlock"}, // its traffic
-	"workload":          {"cluster/process", "cluster/sim"},
+	"workload":          {"cluster/process", "cluster/sim", "cluster/sim/world"},
 	"workload/remote":   {"cluster/process"},
 }
 
@@ -223,7 +225,7 @@ func packages(t *testing.T) []goPackage {
 
 // portable are the packages that simulate, judge and report: they need no masters, and so no
 // Docker and no Unix.
-var portable = []string{"lockpick/cluster", "lockpick/cluster/sim", "lockpick/checker", "lockpick/checker/facts", "lockpick/checker/narrative", "lockpick/history", "lockpick/nemesis", "lockpick/workload", "lockpick/search", "lockpick/search/exhaust", "lockpick/search/reduce", "lockpick/claims", "lockpick/reports", "lockpick/reports/diff"}
+var portable = []string{"lockpick/cluster", "lockpick/cluster/sim", "lockpick/cluster/sim/world", "lockpick/checker", "lockpick/checker/facts", "lockpick/checker/narrative", "lockpick/history", "lockpick/nemesis", "lockpick/workload", "lockpick/search", "lockpick/search/exhaust", "lockpick/search/reduce", "lockpick/claims", "lockpick/reports", "lockpick/reports/diff"}
 
 func TestPortablePackagesAvoidDocker(t *testing.T) {
 	out, err := exec.Command("go", append([]string{"list", "-deps"}, portable...)...).Output()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
@@ -20,7 +20,7 @@ type client struct {
 	number  int
 	name    string
 	calling calling
-	runtime *sim.Client
+	runtime *world.Client
 	drawn   uint64 // number of draws of random bytes
 }
 
@@ -91,7 +91,7 @@ func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) b
 		return false
 	}
 	x.outcome[c.number-1] += fmt.Sprintf(" granted at %v", x.now())
-	until := lease.Until().Sub(sim.Epoch)
+	until := lease.Until().Sub(world.Epoch)
 	record(history.OK, history.FAcquire, &history.Value{Token: lease.Token(), ValidUntil: until, Fence: lease.Fence()}, nil)
 	record(history.Info, history.FEnter, &history.Value{Token: lease.Token()}, nil)
 	x.granted(c.number-1, until)
@@ -128,7 +128,7 @@ func (x *execution) granted(client int, until time.Duration) {
 // fixedDelays is a client's runtime whose random bytes do not depend on the draws of other clients. Redlock's
 // locks draw eight bytes for a delay between attempts; these bytes make that delay one tick.
 type fixedDelays struct {
-	*sim.Client
+	*world.Client
 	c *client
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -26,7 +27,7 @@ type execution struct {
 
 	clients []*client
 	failed  atomic.Pointer[failedCall] // a call of the lock that did not return, or panicked
-	world   *sim.World
+	world   *world.World
 	masters *sim.Cluster
 	faults  int             // number of faults so far
 	struck  []uint8         // the strikes that have not ended, three bytes each: index, tick; part of the state
@@ -80,7 +81,7 @@ var (
 // run runs the execution until it stops.
 func (x *execution) run() error {
 	b := x.b
-	x.world = sim.NewWorldOf(0, x)
+	x.world = world.NewOf(0, x)
 	x.world.Search = x
 	x.world.Limit = b.callLimit()
 	options := sim.Options{Latency: sim.Latency{Min: b.Tick / 2, Max: time.Duration(b.Late+1) * b.Tick}, Fsync: time.Microsecond}
@@ -188,17 +189,17 @@ const (
 // Intn makes the simulator's random decisions.
 func (x *execution) Intn(n int, what string) int {
 	switch what {
-	case sim.WhatLatency:
+	case world.WhatLatency:
 		ticks := time.Duration(1)
 		if x.b.has(faultLate) && x.choose(2, askLate, true) == 1 {
 			ticks = time.Duration(x.b.Late)
 		}
 		return int(x.untilTick(ticks) - x.b.Tick/2)
-	case sim.WhatLoss: // the message is lost if the result is below n/2
+	case world.WhatLoss: // the message is lost if the result is below n/2
 		if x.choose(2, askLost, true) == 0 {
 			return n - 1
 		}
-	case sim.WhatSelect:
+	case world.WhatSelect:
 		return x.choose(n, askSelect, false)
 	}
 	return 0
@@ -219,7 +220,7 @@ func (x *execution) untilTick(n time.Duration) time.Duration {
 // Next chooses the event to happen first. It takes one process after the other, because an event of one
 // process does not affect another process at the same instant. Only the order of the events of one process
 // matters.
-func (x *execution) Next(due []sim.Due) int {
+func (x *execution) Next(due []world.Due) int {
 	var mine []int // the possible events of the first process
 	first := -1
 	for i, d := range due {
@@ -244,7 +245,7 @@ func (x *execution) Next(due []sim.Due) int {
 }
 
 // runnable returns those of one process's events that may happen first.
-func (x *execution) runnable(due []sim.Due, mine []int) []int {
+func (x *execution) runnable(due []world.Due, mine []int) []int {
 	switch d := &due[mine[0]]; {
 	case rank(d) == harness: // in scheduling order
 		return mine[:1]
@@ -266,7 +267,7 @@ func (x *execution) runnable(due []sim.Due, mine []int) []int {
 const harness = 0
 
 // rank orders the processes: the harness, masters, then clients.
-func rank(d *sim.Due) int {
+func rank(d *world.Due) int {
 	switch {
 	case d.Client != "":
 		return 100 + int(d.Client[1]-'0')
@@ -278,7 +279,7 @@ func rank(d *sim.Due) int {
 
 // firstForClient returns the event that a client handles first: replies in the order of the masters, then
 // everything else in scheduling order.
-func firstForClient(due []sim.Due, mine []int) int {
+func firstForClient(due []world.Due, mine []int) int {
 	first := mine[0]
 	for _, i := range mine[1:] {
 		if d, f := due[i], due[first]; d.Reply && (!f.Reply || d.Master < f.Master) {
@@ -289,7 +290,7 @@ func firstForClient(due []sim.Due, mine []int) int {
 }
 
 // oldestPerClient returns the oldest message of each client to a master, and all events that no client sent.
-func oldestPerClient(due []sim.Due, mine []int) []int {
+func oldestPerClient(due []world.Due, mine []int) []int {
 	var seen []string
 	return slices.DeleteFunc(mine, func(i int) bool {
 		from := due[i].From

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"lockpick/checker"
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/workload"
 )
 
 // A call of a lock that blocks or computes forever without waiting through its runtime stops virtual time. A
-// run is abandoned after sim.StandstillLooks checks, with this real time between them: most runs take a few
+// run is abandoned after world.StandstillLooks checks, with this real time between them: most runs take a few
 // milliseconds.
-var standstillEvery = sim.StandstillEvery
+var standstillEvery = world.StandstillEvery
 
 // failedCall is a call of the lock that did not return, or that panicked.
 type failedCall struct {
@@ -63,7 +63,7 @@ func (c *client) recover(command string) {
 	if value == nil {
 		return
 	}
-	if sim.Raised(value) || c.x.failed.Load() != nil {
+	if world.Raised(value) || c.x.failed.Load() != nil {
 		panic(value)
 	}
 	c.x.failed.Store(&failedCall{judged: checker.NoCrash, at: c.x.now(), op: history.Op{
@@ -99,7 +99,7 @@ func (x *execution) toItsEnd() error {
 	go func() { over <- x.run() }()
 	look := time.NewTicker(standstillEvery)
 	defer look.Stop()
-	for range sim.StandstillLooks {
+	for range world.StandstillLooks {
 		select {
 		case err := <-over:
 			return x.blame(err)
@@ -111,7 +111,7 @@ func (x *execution) toItsEnd() error {
 
 // blame turns the error of a world that could not end into the failed call that caused it.
 func (x *execution) blame(err error) error {
-	if stuck := (*sim.Stuck)(nil); errors.As(err, &stuck) {
+	if stuck := (*world.Stuck)(nil); errors.As(err, &stuck) {
 		for _, c := range x.clients {
 			if command, from, _ := c.calling.now(); command != "" {
 				x.failed.Store(c.hung(command, stuck.At, stuck.At-from, "it waits in virtual time"))
@@ -128,7 +128,7 @@ func (x *execution) giveUp() error {
 	for _, c := range x.clients {
 		command, from, goroutine := c.calling.now()
 		if stack := workload.StackOf(goroutine); command != "" && stack.Blocks() {
-			took := sim.StandstillLooks * standstillEvery
+			took := world.StandstillLooks * standstillEvery
 			f := c.hung(command, from, took, "in real time, as it neither returned nor waited through the runtime: "+stack.Evidence())
 			f.frozen = true
 			x.failed.Store(f)

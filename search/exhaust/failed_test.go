@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockpick/checker"
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/workload"
 )
 
@@ -100,7 +100,7 @@ func TestCallThatFailsInSomeSchedules(t *testing.T) {
 			workload.Locks = append(slices.Clone(all), workload.Kind{Name: "redlock-that-fails", New: func(s workload.Env) (workload.Lock, error) {
 				l, err := right.New(s)
 				return failing{l, s, func(s workload.Env) {
-					if s.Runtime.Now().Sub(sim.Epoch) == 2*DefaultBounds().Tick { // c2 begins at the last of its ticks
+					if s.Runtime.Now().Sub(world.Epoch) == 2*DefaultBounds().Tick { // c2 begins at the last of its ticks
 						c.fail()
 					}
 				}}, err

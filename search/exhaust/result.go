@@ -13,6 +13,7 @@ import (
 	"lockpick/checker"
 	"lockpick/checker/narrative"
 	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
@@ -148,7 +149,7 @@ func (b *Bounds) recorded(path []uint8) *execution {
 	kind, _ := workload.LockNamed(b.Lock)
 	x := &execution{b: b, strikes: b.strikes(), path: path}
 	x.recorder = history.NewMemory(history.Header{
-		Name: "exhaust-" + b.Lock, Started: sim.Epoch, Driver: scenario.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
+		Name: "exhaust-" + b.Lock, Started: world.Epoch, Driver: scenario.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
 		Clients: b.Clients, Keys: 1, TTL: time.Duration(b.TTL) * b.Tick, Faults: b.nemesisFaults(), Nemesis: "exhaustive",
 		Versions: map[string]string{"redis": sim.Version, "lockpick": campaign.Version()},
 	}, x.time)

@@ -17,7 +17,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/checker/narrative"
-	"lockpick/cluster/sim"
+	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/search"
 )
@@ -159,7 +159,7 @@ type why struct {
 	how      WhyOptions
 	ctx      context.Context
 	scenario scenario.Scenario
-	tape     sim.Tape
+	tape     world.Tape
 	h        *history.History
 	v        *narrative.Violation
 	property checker.Property
@@ -172,8 +172,8 @@ type why struct {
 
 // record runs the scenario, and records its random choices up to the violation.
 func (w *why) record(s scenario.Scenario) error {
-	run := func(s scenario.Scenario) (*sim.Recorder, *history.History, error) {
-		choices := sim.Record(sim.NewRandom(s.Seed))
+	run := func(s scenario.Scenario) (*world.Recorder, *history.History, error) {
+		choices := world.Record(world.NewRandom(s.Seed))
 		h, err := campaign.Simulate(w.ctx, s.WithRequirements(), campaign.SimulateOptions{Choices: choices})
 		return choices, h, err
 	}
@@ -283,7 +283,7 @@ func (w *why) measure(at []int) error {
 
 // branch repeats the run for its first n choices, and continues by chance.
 func (w *why) branch(n int, seed uint64) (*history.History, error) {
-	choices := sim.Play(w.tape[:n], sim.NewRandom(seed))
+	choices := world.Play(w.tape[:n], world.NewRandom(seed))
 	return campaign.Simulate(w.ctx, w.scenario.WithRequirements(), campaign.SimulateOptions{Choices: choices, Source: func(of, stream uint64) rand.Source {
 		return &branched{kept: rand.NewPCG(of, stream), fresh: rand.NewPCG(seed, stream), over: func() bool { return choices.Diverged() != "" }}
 	}})

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 )
 
 // Live is a world that follows the clock of the package time, for clients that are
-// goroutines: it connects their connections to the simulated masters. In a testing/synctest
+// goroutines: it connects what they call to the simulation. In a testing/synctest
 // bubble that time is virtual, and passes when all goroutines wait.
 //
 // Goroutines enter the world one at a time, through Call and Do. All events that are due
@@ -25,10 +25,10 @@ type Live struct {
 // NewLive makes a world that follows the clock from now on. Its random choices follow from
 // seed; the order in which goroutines enter it does not.
 func NewLive(seed uint64) *Live {
-	l := &Live{World: NewWorld(seed), armed: math.MaxInt64}
+	l := &Live{World: New(seed), armed: math.MaxInt64}
 	l.began = true
 	l.now = int64(time.Since(Epoch))
-	l.root.clock.set(l.now, l.now, 0)
+	l.root.clock.Set(l.now, l.now, 0)
 	return l
 }
 

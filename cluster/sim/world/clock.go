@@ -1,22 +1,22 @@
-package sim
+package world
 
 import (
 	"math"
 	"math/bits"
 )
 
-// clock is a clock that has a rate of its own and can jump. Its times are ns since Epoch. It
+// Clock is a clock that has a rate of its own and can jump. Its times are ns since Epoch. It
 // computes with integers, so that every machine gets the same results.
-type clock struct {
+type Clock struct {
 	since int64 // true time of the last change
 	shown int64 // its reading at that time
 	gain  int64 // ns that it gains in a true second
 }
 
-const second = 1_000_000_000
+const second = 1_000_000_000 // ns
 
-// read returns the reading of the clock at a true time.
-func (c *clock) read(now int64) int64 {
+// Read returns the reading of the clock at a true time.
+func (c *Clock) Read(now int64) int64 {
 	d := now - c.since
 	if c.gain == 0 {
 		return c.shown + d
@@ -24,9 +24,9 @@ func (c *clock) read(now int64) int64 {
 	return c.shown + d + scale(d, c.gain, second)
 }
 
-// when returns the first true time at which the clock shows t or more at its current rate, or
+// When returns the first true time at which the clock shows t or more at its current rate, or
 // the nanosecond after it; MaxInt64 if the clock never does.
-func (c *clock) when(t int64) int64 {
+func (c *Clock) When(t int64) int64 {
 	d := t - c.shown
 	if c.gain == 0 {
 		return c.since + d
@@ -44,11 +44,14 @@ func (c *clock) when(t int64) int64 {
 	return c.since + after + 1 // rounded up
 }
 
-// set sets the reading and the gain of the clock, from now on.
-func (c *clock) set(now, shown, gain int64) { c.since, c.shown, c.gain = now, shown, gain }
+// Set sets the reading of the clock and the ns that it gains in a true second, from now on.
+func (c *Clock) Set(now, shown, gain int64) { c.since, c.shown, c.gain = now, shown, gain }
 
-// gainOf returns the gain of a clock that counts rate seconds in a true second.
-func gainOf(rate float64) int64 {
+// Gain returns the ns that the clock gains in a true second.
+func (c *Clock) Gain() int64 { return c.gain }
+
+// GainOf returns the gain, in ns per true second, of a clock that counts rate seconds in a true second.
+func GainOf(rate float64) int64 {
 	return int64(math.Round((rate - 1) * second))
 }
 

@@ -1,8 +1,9 @@
-package sim
+package world
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -21,8 +22,8 @@ type Context struct {
 	first      *Context // first of the children
 	prev, next *Context // siblings
 	last       *Context
-	sleepers   *coroutine // first of the coroutines that sleep on it
-	lastAsleep *coroutine
+	sleepers   *Coroutine // first of the coroutines that sleep on it
+	lastAsleep *Coroutine
 
 	standard context.Context // made when it is first needed
 	end      context.CancelCauseFunc
@@ -96,8 +97,8 @@ func checkRealTime(w *World, ctx context.Context) {
 	}
 }
 
-// ended returns the cause of the end of ctx, or nil if it has not ended.
-func ended(w *World, ctx context.Context) error {
+// Ended returns the cause of the end of ctx, or nil if it has not ended.
+func (w *World) Ended(ctx context.Context) error {
 	if x, ok := ctx.(*Context); ok {
 		return x.cause
 	}
@@ -167,7 +168,7 @@ func (x *Context) cancel(err, cause error) {
 	}
 	x.first, x.last = nil, nil
 	for c := x.sleepers; c != nil; c = c.succ {
-		c.wakeUp()
+		c.Wake()
 	}
 }
 
@@ -204,7 +205,7 @@ func (x *Context) likeStandard() context.Context {
 }
 
 // attend makes the end of ctx wake the coroutine, until leave is called.
-func (c *coroutine) attend(ctx context.Context) {
+func (c *Coroutine) attend(ctx context.Context) {
 	own, foreign := nearest(c.world, ctx)
 	switch {
 	case own != nil:
@@ -221,7 +222,7 @@ func (c *coroutine) attend(ctx context.Context) {
 	}
 }
 
-func (c *coroutine) leave() {
+func (c *Coroutine) leave() {
 	switch {
 	case c.ctx != nil:
 		if c.prev != nil {
@@ -236,7 +237,8 @@ func (c *coroutine) leave() {
 		}
 		c.prev, c.succ, c.ctx = nil, nil, nil
 	case c.other != nil:
-		c.world.foreign = remove(c.world.foreign, c)
+		i := slices.Index(c.world.foreign, c)
+		c.world.foreign = slices.Delete(c.world.foreign, i, i+1)
 		c.other = nil
 	}
 }
@@ -259,17 +261,7 @@ func (w *World) poll() {
 	w.adopted = live
 	for _, c := range w.foreign {
 		if c.other.Err() != nil {
-			c.wakeUp()
+			c.Wake()
 		}
 	}
-}
-
-// remove removes x and keeps the order of the other elements.
-func remove[T comparable](from []T, x T) []T {
-	for i := range from {
-		if from[i] == x {
-			return append(from[:i], from[i+1:]...)
-		}
-	}
-	return from
 }

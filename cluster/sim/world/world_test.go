@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -12,16 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"lockpick/cluster"
 	"lockpick/internal/waittest"
-	"lockpick/redlock/protocol"
-)
-
-var (
-	oneMaster = cluster.Config{Masters: 1}
-
-	_ cluster.Runtime  = (*Client)(nil)
-	_ protocol.Runtime = (*Client)(nil)
 )
 
 // in runs f in a world and fails the test if the world does not end well.
@@ -33,7 +24,7 @@ func in(t testing.TB, w *World, f func(rt *Client)) {
 }
 
 func TestSleepTakesVirtualTimeOnly(t *testing.T) {
-	w := NewWorld(1)
+	w := New(1)
 	waittest.Returns("sleeping for 1000 hours", func() {
 		in(t, w, func(rt *Client) {
 			start := rt.Now()
@@ -52,7 +43,7 @@ func TestSleepTakesVirtualTimeOnly(t *testing.T) {
 func TestWhatIsDueAtOneInstantHappensInAnOrderThatTheSeedDecides(t *testing.T) {
 	order := func(seed uint64) string {
 		var b strings.Builder
-		w := NewWorld(seed)
+		w := New(seed)
 		in(t, w, func(rt *Client) {
 			for i := range 8 {
 				rt.Go(func() {
@@ -100,7 +91,7 @@ func TestTheEndOfAContextWakesWhoSleepsOnItOrOnAChild(t *testing.T) {
 	for name, child := range children {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
-			w := NewWorld(1)
+			w := New(1)
 			in(t, w, func(rt *Client) {
 				ctx, end := rt.WithCancelCause(context.Background())
 				c := child(rt, ctx)
@@ -130,7 +121,7 @@ func TestTheEndOfAContextWakesWhoSleepsOnItOrOnAChild(t *testing.T) {
 }
 
 func TestAContextThatTheStandardLibraryCancelsWakesToo(t *testing.T) {
-	w := NewWorld(1)
+	w := New(1)
 	in(t, w, func(rt *Client) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ours, _ := rt.WithCancelCause(ctx)
@@ -162,7 +153,7 @@ func TestDeadlinesOfTheRealClockAreRefused(t *testing.T) {
 			rt.Sleep(ctx, time.Second)
 		},
 	} {
-		w := NewWorld(7)
+		w := New(7)
 		err := w.Run(func() { f(w.Runtime()) })
 		if err == nil || !strings.Contains(err.Error(), "context.WithTimeout") {
 			t.Errorf("%s: %v", name, err)
@@ -171,7 +162,7 @@ func TestDeadlinesOfTheRealClockAreRefused(t *testing.T) {
 }
 
 func TestAPanicIsReportedWithSeedAndTime(t *testing.T) {
-	w := NewWorld(42)
+	w := New(42)
 	unwound := false
 	err := w.Run(func() {
 		rt := w.Runtime()
@@ -195,16 +186,12 @@ func TestAPanicIsReportedWithSeedAndTime(t *testing.T) {
 type boom string
 
 func TestWhoWaitsForEverIsReported(t *testing.T) {
-	w := NewWorld(3)
-	m := New(w, oneMaster, Options{}).masters[0]
-	err := w.Run(func() {
-		m.acting = true // and never is not again
-		m.Kill(context.Background())
-	})
-	if !errors.Is(err, ErrDeadlock) || !strings.Contains(err.Error(), "its turn to kill m1") || !strings.Contains(err.Error(), "seed 3") {
+	w := New(3)
+	err := w.Run(func() { w.Running("Wait").WaitOn(context.Background(), "nothing at all") })
+	if !errors.Is(err, ErrDeadlock) || !strings.Contains(err.Error(), "for nothing at all") || !strings.Contains(err.Error(), "seed 3") {
 		t.Errorf("%v", err)
 	}
-	w = NewWorld(3)
+	w = New(3)
 	w.Limit = time.Minute
 	err = w.Run(func() {
 		for w.Runtime().Sleep(context.Background(), time.Second) == nil {
@@ -216,7 +203,7 @@ func TestWhoWaitsForEverIsReported(t *testing.T) {
 }
 
 func TestAClientsClockDriftsAndItsTimersWithIt(t *testing.T) {
-	w := NewWorld(1)
+	w := New(1)
 	in(t, w, func(rt *Client) {
 		c := w.ClientRuntime("c1")
 		ctx := context.Background()
@@ -237,7 +224,7 @@ func TestAClientsClockDriftsAndItsTimersWithIt(t *testing.T) {
 }
 
 func TestAPausedClientGoesOnWhereItStood(t *testing.T) {
-	w := NewWorld(1)
+	w := New(1)
 	in(t, w, func(rt *Client) {
 		c := w.ClientRuntime("c1")
 		ctx := context.Background()
@@ -261,40 +248,18 @@ func TestAPausedClientGoesOnWhereItStood(t *testing.T) {
 
 func TestClocksKeepWhatTheyShow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c clock
+		var c Clock
 		now := rapid.Int64Range(0, 1e18).Draw(t, "now")
-		c.set(now, rapid.Int64Range(-1e17, 1e17).Draw(t, "shown"), rapid.Int64Range(-second+1, 5*second).Draw(t, "gain"))
+		c.Set(now, rapid.Int64Range(-1e17, 1e17).Draw(t, "shown"), rapid.Int64Range(-second+1, 5*second).Draw(t, "gain"))
 		ahead := rapid.Int64Range(0, 1e15).Draw(t, "ahead")
-		at := c.when(c.shown + ahead)
-		if at < 9e18 && c.read(at) < c.shown+ahead {
-			t.Fatalf("at %d it shows %d, not %d", at, c.read(at), c.shown+ahead)
+		at := c.When(c.shown + ahead)
+		if at < 9e18 && c.Read(at) < c.shown+ahead {
+			t.Fatalf("at %d it shows %d, not %d", at, c.Read(at), c.shown+ahead)
 		}
-		if at > now+2 && at < 9e18 && c.read(at-2) >= c.shown+ahead+2 {
+		if at > now+2 && at < 9e18 && c.Read(at-2) >= c.shown+ahead+2 {
 			t.Fatalf("%d is too late for %d", at, c.shown+ahead)
 		}
 	})
-}
-
-func TestATapePlaysTheSameRun(t *testing.T) {
-	c := defaults()
-	c.limit = 5 * time.Second
-	play := func(choices Choices) string {
-		var out strings.Builder
-		if err := c.run(&out, NewWorldOf(1, choices)); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
-	r := Record(NewRandom(1))
-	first := play(r)
-	p := Play(r.Tape, NewRandom(2))
-	if play(p) != first || p.Diverged() != "" {
-		t.Errorf("the tape plays something else: %s", p.Diverged())
-	}
-	cut := Play(r.Tape[:len(r.Tape)/2], NewRandom(2))
-	if play(cut) == first || cut.Diverged() == "" {
-		t.Error("half a tape plays the whole run")
-	}
 }
 
 func TestPCTFindsAnOrderThatChanceRarelyTakes(t *testing.T) {
@@ -303,7 +268,7 @@ func TestPCTFindsAnOrderThatChanceRarelyTakes(t *testing.T) {
 	found := func(strategy func() Strategy) int {
 		n := 0
 		for seed := range uint64(400) {
-			w := NewWorld(seed)
+			w := New(seed)
 			w.Strategy = strategy()
 			last := 0
 			in(t, w, func(rt *Client) {

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -10,23 +10,23 @@ import (
 // Client is the process of one client: a Runtime with a clock of its own, which can be wrong. The
 // process can be paused. The Runtime of a World is a Client with a true clock.
 //
-// A client consists of the coroutines that wait through its Runtime and its Masters: while it is paused,
-// events do not wake them.
+// A client consists of the coroutines that wait through it or belong to it (Coroutine.BelongTo): while it is
+// paused, events do not wake them.
 type Client struct {
 	world    *World
 	name     string
-	clock    clock // monotonic: it may drift, and stand still, but it never steps
+	clock    Clock // monotonic: it may drift, and stand still, but it never steps
 	ahead    int64 // ns by which the wall clock is ahead of the monotonic one
 	paused   bool
 	late     []entry     // events that were due while it was paused
-	observed historyHash // hash of everything that it has observed, for a Search
+	observed historyHash // see Observed
 	started  int64       // number of coroutines started so far
-	timers   timer       // ring of the running timers
+	timers   Timer       // ring of the running timers
 }
 
 func newClient(w *World, name string) *Client {
 	c := &Client{world: w, name: name}
-	c.clock.set(w.now, w.now, 0)
+	c.clock.Set(w.now, w.now, 0)
 	c.timers.prev, c.timers.next = &c.timers, &c.timers
 	return c
 }
@@ -45,21 +45,27 @@ func (w *World) ClientRuntime(name string) *Client {
 	return c
 }
 
+// Name returns the name of the client; "" for the Runtime of the world.
+func (c *Client) Name() string { return c.name }
+
+// Reading returns the time on the client's monotonic clock, in ns since Epoch.
+func (c *Client) Reading() int64 { return c.clock.Read(c.world.now) }
+
 // Now returns the time on the client's monotonic clock, which begins at Epoch.
 func (c *Client) Now() time.Time {
-	return Epoch.Add(time.Duration(c.clock.read(c.world.now)))
+	return Epoch.Add(time.Duration(c.Reading()))
 }
 
 // Wall returns the time on the client's wall clock, for incorrect locks that use it.
 func (c *Client) Wall() time.Time {
-	return Epoch.Add(time.Duration(c.clock.read(c.world.now) + c.ahead))
+	return Epoch.Add(time.Duration(c.Reading() + c.ahead))
 }
 
 // True returns the time on the world's clock at which the client's monotonic clock shows t, if
 // its rate does not change.
 func (c *Client) True(t time.Time) time.Time {
 	local := int64(t.Sub(Epoch))
-	if at := c.clock.when(local); at != math.MaxInt64 && local >= c.clock.shown {
+	if at := c.clock.When(local); at != math.MaxInt64 && local >= c.clock.shown {
 		return Epoch.Add(time.Duration(at))
 	}
 	return Epoch.Add(time.Duration(c.clock.since + local - c.clock.shown))
@@ -68,17 +74,17 @@ func (c *Client) True(t time.Time) time.Time {
 // Jump steps the wall clock. The monotonic clock, and so all waiting, is not affected.
 func (c *Client) Jump(d time.Duration) {
 	c.ahead += int64(d)
-	c.note(11, int64(d))
+	c.Note(11, int64(d))
 }
 
 // Drift sets how many seconds the client's clocks count in a true second, from now on: 1.01 is
 // 1 % fast. Its timers fire earlier or later accordingly.
-func (c *Client) Drift(rate float64) { c.setGain(gainOf(rate)) }
+func (c *Client) Drift(rate float64) { c.setGain(GainOf(rate)) }
 
 func (c *Client) setGain(gain int64) {
-	c.note(12, gain)
+	c.Note(12, gain)
 	now := c.world.now
-	c.clock.set(now, c.clock.read(now), max(gain, -second))
+	c.clock.Set(now, c.clock.Read(now), max(gain, -second))
 	for t := c.timers.next; t != &c.timers; t = t.next {
 		t.arm()
 	}
@@ -88,19 +94,19 @@ func (c *Client) setGain(gain int64) {
 // continues.
 func (c *Client) Pause() {
 	c.paused = true
-	c.note(13)
+	c.Note(13)
 }
 
 // Resume lets the client continue. The events that were due while it was paused reach it now, in their
 // order, a nanosecond apart.
 func (c *Client) Resume() {
 	c.paused = false
-	c.note(14)
+	c.Note(14)
 	late := c.late
 	c.late = nil
 	for i, x := range late {
 		if !x.stale() { // otherwise it was cancelled or rescheduled meanwhile
-			c.world.at(c.world.now+int64(i), x.event)
+			c.world.At(c.world.now+int64(i), x.event)
 		}
 	}
 }
@@ -108,8 +114,8 @@ func (c *Client) Resume() {
 // Paused reports whether the client is paused.
 func (c *Client) Paused() bool { return c.paused }
 
-// defers keeps an event until the client is resumed.
-func (c *Client) defers(e *event) {
+// Defer keeps an event until the client is resumed.
+func (c *Client) Defer(e *Event) {
 	c.world.queue.tickets++
 	e.ticket = c.world.queue.tickets
 	c.late = append(c.late, entry{e.ticket, e})
@@ -118,24 +124,22 @@ func (c *Client) defers(e *event) {
 // Sleep waits for d on the client's monotonic clock. It returns context.Cause(ctx)
 // if ctx ends before.
 func (c *Client) Sleep(ctx context.Context, d time.Duration) error {
-	co := c.world.running("Sleep")
-	if err := ended(c.world, ctx); err != nil {
+	co := c.world.Running("Sleep")
+	if err := c.world.Ended(ctx); err != nil {
 		return err
 	}
 	co.owner = c.asOwner(co)
-	co.timer.begin(c, d)
-	co.attend(ctx)
-	co.park("its sleep to end")
-	co.leave()
-	if co.timer.end() {
-		return ended(c.world, ctx) // the timer has not fired, so the context has ended
+	co.timer.Begin(c, d)
+	co.WaitOn(ctx, "its sleep to end")
+	if co.timer.End() {
+		return c.world.Ended(ctx) // the timer has not fired, so the context has ended
 	}
 	return nil
 }
 
 // asOwner returns the client that owns a coroutine that waits through c: c, or for the harness's
 // runtime the client that owned the coroutine before.
-func (c *Client) asOwner(co *coroutine) *Client {
+func (c *Client) asOwner(co *Coroutine) *Client {
 	if c == c.world.root {
 		return co.owner
 	}
@@ -148,7 +152,7 @@ func (c *Client) Go(f func()) { c.world.spawn(c, f) }
 // Goroutine returns the name of the current coroutine's goroutine. It calls find for it once: a
 // coroutine stays on its goroutine, whatever it runs.
 func (c *Client) Goroutine(find func() string) string {
-	co := c.world.running("Goroutine")
+	co := c.world.Running("Goroutine")
 	if co.goroutine == "" {
 		co.goroutine = find()
 	}
@@ -158,24 +162,25 @@ func (c *Client) Goroutine(find func() string) string {
 // AfterFunc runs f, in a coroutine of its own, after d on the client's clock.
 func (c *Client) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	x := &call{f: f}
-	x.event.do, x.rings = &x.timer, x
-	x.begin(c, d)
-	return x.end
+	x.Init(x)
+	x.Begin(c, d)
+	return x.End
 }
 
 // call is an event that calls a function.
 type call struct {
-	timer
+	Timer
 	f func()
 }
 
-func (x *call) fire() { x.client.world.spawn(x.client, x.f) }
+// Fire starts the function.
+func (x *call) Fire() { x.client.world.spawn(x.client, x.f) }
 
 // Read fills b with random bytes.
 func (c *Client) Read(b []byte) {
 	for len(b) > 0 {
 		// A choice has 62 bits; the two lowest bits also serve as the two highest.
-		word := uint64(c.world.choices.Intn(wide, WhatBytes))
+		word := uint64(c.world.Intn(wide, WhatBytes))
 		word ^= word << 31 << 31
 		var bytes [8]byte
 		binary.LittleEndian.PutUint64(bytes[:], word)
@@ -183,20 +188,31 @@ func (c *Client) Read(b []byte) {
 	}
 }
 
-// timer is a wait on a client's clock.
-type timer struct {
-	event      event
+// Timer is a wait on a client's clock: it fires later if the clock is slow, and not while the client is
+// paused.
+type Timer struct {
+	event      Event
 	client     *Client
 	due        int64      // on the client's clock
-	sleeper    *coroutine // the coroutine that it wakes
-	rings      action     // the action if there is no sleeper
-	prev, next *timer     // in the client's ring, while the timer runs
+	sleeper    *Coroutine // the coroutine that it wakes
+	rings      Action     // the action if there is no sleeper
+	prev, next *Timer     // in the client's ring, while the timer runs
 	rang       bool
 }
 
-func (t *timer) begin(c *Client, d time.Duration) {
+// Init sets what the timer does. It must be called before Begin.
+func (t *Timer) Init(a Action) { t.event.Do, t.rings = t, a }
+
+// Running reports whether the timer has begun, and has neither fired nor ended.
+func (t *Timer) Running() bool { return t.next != nil }
+
+// Left returns the time until the timer fires, on the clock of its client.
+func (t *Timer) Left() time.Duration { return time.Duration(t.due - t.client.Reading()) }
+
+// Begin starts the timer: it fires after d on the clock of c.
+func (t *Timer) Begin(c *Client, d time.Duration) {
 	t.client, t.rang = c, false
-	t.due = c.clock.read(c.world.now) + int64(max(d, 0))
+	t.due = c.Reading() + int64(max(d, 0))
 	if t.due < 0 { // beyond the range of times
 		t.due = math.MaxInt64
 	}
@@ -206,43 +222,44 @@ func (t *timer) begin(c *Client, d time.Duration) {
 }
 
 // arm schedules the timer by the current setting of the client's clock.
-func (t *timer) arm() {
-	if at := t.client.clock.when(t.due); at != math.MaxInt64 {
-		t.client.world.at(at, &t.event)
+func (t *Timer) arm() {
+	if at := t.client.clock.When(t.due); at != math.MaxInt64 {
+		t.client.world.At(at, &t.event)
 	} else {
-		t.client.world.queue.cancel(&t.event)
+		t.client.world.Cancel(&t.event)
 	}
 }
 
-// end stops the timer and reports whether the timer had not fired yet.
-func (t *timer) end() bool {
+// End stops the timer and reports whether the timer had not fired yet.
+func (t *Timer) End() bool {
 	if t.rang || t.next == nil {
 		return false
 	}
 	t.unlink()
-	t.client.world.queue.cancel(&t.event)
+	t.client.world.Cancel(&t.event)
 	return true
 }
 
-func (t *timer) unlink() {
+func (t *Timer) unlink() {
 	t.prev.next, t.next.prev = t.next, t.prev
 	t.prev, t.next = nil, nil
 }
 
-func (t *timer) fire() {
+// Fire lets the waiting coroutine continue, or carries out the action.
+func (t *Timer) Fire() {
 	owner := t.client
 	if t.sleeper != nil {
 		owner = t.sleeper.owner
 	}
 	if owner.paused {
-		owner.defers(&t.event)
+		owner.Defer(&t.event)
 		return
 	}
 	t.unlink()
 	t.rang = true
 	if t.sleeper != nil {
-		t.sleeper.proceed()
+		t.sleeper.Proceed()
 		return
 	}
-	t.rings.fire()
+	t.rings.Fire()
 }

@@ -1,9 +1,10 @@
-package sim
+package world
 
 import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"time"
 )
 
 // Choices makes all decisions of a run: which of several events of one instant happens first,
@@ -124,8 +125,16 @@ func (p *Player) note(format string, args ...any) {
 // followed the tape so far.
 func (p *Player) Diverged() string { return p.diverged }
 
-// chance returns true with probability p. A probability of 0 needs no choice.
-func (w *World) chance(p float64, what string) bool {
+// Intn makes a decision of the run (Choices.Intn).
+func (w *World) Intn(n int, what string) int { return w.choices.Intn(n, what) }
+
+// UpTo draws a duration from 0 to d.
+func (w *World) UpTo(d time.Duration, what string) time.Duration {
+	return time.Duration(w.Intn(int(d)+1, what))
+}
+
+// Chance returns true with probability p. A probability of 0 needs no choice.
+func (w *World) Chance(p float64, what string) bool {
 	const parts = 1 << 30
-	return p > 0 && w.choices.Intn(parts, what) < int(p*parts)
+	return p > 0 && w.Intn(parts, what) < int(p*parts)
 }

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"container/heap"
@@ -10,7 +10,7 @@ import (
 // A heap with four children a node, without pointers and branches, made BenchmarkAttempts 3 %
 // faster (174,000 attempts per second of processor time against 169,000) and BenchmarkCampaign
 // no faster: medians of four runs in turn.
-type eventHeap struct{ events []*event }
+type eventHeap struct{ events []*Event }
 
 func (h *eventHeap) Len() int           { return len(h.events) }
 func (h *eventHeap) Less(i, j int) bool { return h.events[i].at < h.events[j].at }
@@ -22,7 +22,7 @@ func (h *eventHeap) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (h *eventHeap) Push(x any) {
-	e := x.(*event)
+	e := x.(*Event)
 	h.events = append(h.events, e)
 	e.inHeap = len(h.events)
 }
@@ -44,13 +44,13 @@ func (h *eventHeap) first() int64 {
 	return h.events[0].at
 }
 
-func (h *eventHeap) add(at int64, e *event) {
+func (h *eventHeap) add(at int64, e *Event) {
 	e.at = at
 	heap.Push(h, e)
 }
 
 // remove removes an event from the heap.
-func (h *eventHeap) remove(e *event) { heap.Remove(h, e.inHeap-1) }
+func (h *eventHeap) remove(e *Event) { heap.Remove(h, e.inHeap-1) }
 
 // pop removes and returns the first event of the heap.
-func (h *eventHeap) pop() *event { return heap.Pop(h).(*event) }
+func (h *eventHeap) pop() *Event { return heap.Pop(h).(*Event) }

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"cmp"
@@ -6,24 +6,25 @@ import (
 	"slices"
 )
 
-// event happens once, at its time. It is a field of the object to which it happens. Scheduling
-// it again cancels its former time.
-type event struct {
+// Event happens once, at its time (World.At, World.After). It is a field of the object to which it
+// happens. Scheduling it again cancels its former time.
+type Event struct {
 	ticket     uint64 // number of its latest scheduling; 0: it is not scheduled
 	at         int64  // ns, while it is in the wheel or the heap
-	prev, next *event // in the ring of its bucket; nil: it is not in the wheel
+	prev, next *Event // in the ring of its bucket; nil: it is not in the wheel
 	inHeap     int    // place in the heap, from 1; 0: it is not there
 	who        int    // number of the coroutine that it lets continue, or 0 (see Strategy)
-	do         action
+	Do         Action // what happens; it must be set before the event is scheduled
 }
 
-type action interface{ fire() }
+// Action is what an event does. It must not wait.
+type Action interface{ Fire() }
 
 // entry is an event that is due now, or kept for a client that is paused. It is stale, and
 // skipped, if its ticket is no longer the event's.
 type entry struct {
 	ticket uint64
-	event  *event
+	event  *Event
 }
 
 func (x *entry) stale() bool { return x.event.ticket != x.ticket }
@@ -42,7 +43,7 @@ type queue struct {
 }
 
 // schedule schedules an event for a time that is not before now.
-func (q *queue) schedule(now, at int64, e *event) {
+func (q *queue) schedule(now, at int64, e *Event) {
 	q.tickets++
 	q.remove(e)
 	e.ticket = q.tickets
@@ -56,7 +57,7 @@ func (q *queue) schedule(now, at int64, e *event) {
 }
 
 // cancel cancels an event. It reports whether the event was scheduled.
-func (q *queue) cancel(e *event) bool {
+func (q *queue) cancel(e *Event) bool {
 	if e.ticket == 0 {
 		return false
 	}
@@ -66,7 +67,7 @@ func (q *queue) cancel(e *event) bool {
 }
 
 // remove removes an event from the wheel or the heap.
-func (q *queue) remove(e *event) {
+func (q *queue) remove(e *Event) {
 	if e.next != nil {
 		q.near.remove(e)
 	} else if e.inHeap != 0 {
@@ -76,7 +77,7 @@ func (q *queue) remove(e *event) {
 
 // advance goes to the next instant with an event; ok is false if there is none. It returns a
 // single event, and puts several into due.
-func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
+func (q *queue) advance(now int64) (at int64, one *Event, ok bool) {
 	near, later := q.near.first(now), q.far.first()
 	switch {
 	case near != nil && near.at < later:
@@ -117,7 +118,7 @@ func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 }
 
 // each calls f with all events that are not due yet, in no particular order.
-func (q *queue) each(f func(e *event, at int64)) {
+func (q *queue) each(f func(e *Event, at int64)) {
 	q.near.each(f)
 	for _, e := range q.far.events {
 		f(e, e.at)
@@ -125,7 +126,7 @@ func (q *queue) each(f func(e *event, at int64)) {
 }
 
 // take removes one of the events that are due.
-func (q *queue) take(i int) *event {
+func (q *queue) take(i int) *Event {
 	e := q.due[i].event
 	if len(q.due) == 1 {
 		q.due = q.due[:0]

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"errors"
@@ -31,6 +31,8 @@ type World struct {
 	Strategy Strategy
 	// Search decides what happens first; nil: random. It excludes a Strategy.
 	Search Search
+	// Spares is what a Pool keeps for the next world besides the parts of this one; nil: nothing.
+	Spares Spares
 
 	seed    uint64
 	choices Choices
@@ -39,35 +41,32 @@ type World struct {
 	queue   queue
 	who     []int // the processes of the events that are due, for the Strategy
 
-	current  *coroutine // nil during an event that is not a coroutine's
+	current  *Coroutine // nil during an event that is not a coroutine's
 	counting bool       // the function of a taker processes a vote, and the taker was not woken
 	living   int        // number of coroutines that run something
-	all      []*coroutine
-	idle     []*coroutine // coroutines that have nothing to run
-	kept     []*coroutine // coroutines from the pool, until they are used, and at the end those for the pool
+	all      []*Coroutine
+	idle     []*Coroutine // coroutines that have nothing to run
+	kept     []*Coroutine // coroutines from the pool, until they are used, and at the end those for the pool
 	keeps    bool         // coroutines are kept for a pool
-	messages freeList[*message]
-	asks     freeList[*ask]
 	failure  error
 	began    bool
 	over     bool // all coroutines are being unwound
 
 	clients map[string]*Client
 	root    *Client // true time, for the harness and the nemesis
-	foreign []*coroutine
+	foreign []*Coroutine
 
 	here    *Client // with a Search: the client to whose process something happens now
 	choice  []Due
 	scratch []byte
-	state   []byte
 	adopted []*Context
 }
 
-// NewWorld makes a world in which every choice is drawn from seed.
-func NewWorld(seed uint64) *World { return NewWorldOf(seed, NewRandom(seed)) }
+// New makes a world in which every choice is drawn from seed.
+func New(seed uint64) *World { return NewOf(seed, NewRandom(seed)) }
 
-// NewWorldOf makes a world whose choices c makes. The seed only names the run in reports.
-func NewWorldOf(seed uint64, c Choices) *World {
+// NewOf makes a world whose choices c makes. The seed only names the run in reports.
+func NewOf(seed uint64, c Choices) *World {
 	w := &World{}
 	w.init(seed, c)
 	return w
@@ -83,6 +82,9 @@ func (w *World) Seed() uint64 { return w.seed }
 
 // Elapsed returns the true time since Epoch.
 func (w *World) Elapsed() time.Duration { return time.Duration(w.now) }
+
+// Now returns the true time in ns since Epoch.
+func (w *World) Now() int64 { return w.now }
 
 // Steps returns the number of events so far, messages included.
 func (w *World) Steps() int64 { return w.steps }
@@ -183,12 +185,12 @@ func (w *World) loop() {
 	}
 }
 
-func (w *World) fire(e *event) {
+func (w *World) fire(e *Event) {
 	w.steps++
 	if w.Search != nil {
 		w.observe(e)
 	}
-	e.do.fire()
+	e.Do.Fire()
 	if len(w.foreign)+len(w.adopted) > 0 {
 		w.poll()
 	}
@@ -210,12 +212,16 @@ func (w *World) next() int {
 	return w.Strategy.Next(w.choices, w.who)
 }
 
-// after schedules an event after d.
-func (w *World) after(d time.Duration, e *event) {
+// After schedules an event after d.
+func (w *World) After(d time.Duration, e *Event) {
 	w.queue.schedule(w.now, w.now+int64(max(d, 0)), e)
 }
 
-func (w *World) at(t int64, e *event) { w.queue.schedule(w.now, max(t, w.now), e) }
+// At schedules an event for the true time t, in ns since Epoch, or for now if that is past.
+func (w *World) At(t int64, e *Event) { w.queue.schedule(w.now, max(t, w.now), e) }
+
+// Cancel cancels an event. It reports whether the event was scheduled.
+func (w *World) Cancel(e *Event) bool { return w.queue.cancel(e) }
 
 func (w *World) stuck(kind error) *Stuck {
 	s := &Stuck{Kind: kind, Seed: w.seed, At: w.Elapsed()}

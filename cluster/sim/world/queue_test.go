@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 
 type nothing struct{}
 
-func (nothing) fire() {}
+func (nothing) Fire() {}
 
 // TestQueueIsInOrder: whatever is scheduled, put off and taken back, what happens is
 // what a sorted list says.
@@ -18,18 +18,18 @@ func TestQueueIsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type plan struct{ at, order int64 }
 		var q queue
-		events := make([]event, 40)
+		events := make([]Event, 40)
 		planned := map[int]plan{} // what a list would have
 		now, order := int64(0), int64(0)
-		happened := func(e *event) {
-			i := slices.IndexFunc(events, func(x event) bool { return x.who == e.who })
+		happened := func(e *Event) {
+			i := slices.IndexFunc(events, func(x Event) bool { return x.who == e.who })
 			if planned[i].at != now {
 				t.Fatalf("event %d, planned for %d, happens at %d", i, planned[i].at, now)
 			}
 			delete(planned, i)
 		}
 		for i := range events {
-			events[i].who, events[i].do = i+1, nothing{}
+			events[i].who, events[i].Do = i+1, nothing{}
 		}
 		schedule := func(i int, in int64) {
 			order++
@@ -103,7 +103,7 @@ func TestQueueIsInOrder(t *testing.T) {
 					}
 				}
 				seen := 0
-				q.each(func(e *event, at int64) {
+				q.each(func(e *Event, at int64) {
 					if p, ok := planned[e.who-1]; !ok || p.at != at {
 						t.Fatalf("event %d is there for %d, and planned for %v", e.who, at, p)
 					}

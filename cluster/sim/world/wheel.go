@@ -1,4 +1,4 @@
-package sim
+package world
 
 import "math/bits"
 
@@ -9,7 +9,7 @@ import "math/bits"
 // With the heap alone BenchmarkAttempts makes 30 % fewer attempts per second of processor time
 // (118,000 against 169,000), and BenchmarkCampaign simulates 12 % less.
 type wheel struct {
-	buckets [buckets]*event // the first event of a ring
+	buckets [buckets]*Event // the first event of a ring
 	full    [buckets / 64]uint64
 }
 
@@ -26,7 +26,7 @@ const crowded = 64
 
 // add puts an event into its bucket, or returns false if it would have to pass too many
 // events. Most events come after all those in the bucket.
-func (w *wheel) add(at int64, e *event) bool {
+func (w *wheel) add(at int64, e *Event) bool {
 	i := at >> bucketBits & (buckets - 1)
 	first := w.buckets[i]
 	if first == nil {
@@ -52,7 +52,7 @@ func (w *wheel) add(at int64, e *event) bool {
 	return true
 }
 
-func (w *wheel) remove(e *event) {
+func (w *wheel) remove(e *Event) {
 	i := e.at >> bucketBits & (buckets - 1)
 	switch {
 	case e.next == e:
@@ -68,7 +68,7 @@ func (w *wheel) remove(e *event) {
 }
 
 // first returns the first event, or nil. No event is earlier than now.
-func (w *wheel) first(now int64) *event {
+func (w *wheel) first(now int64) *Event {
 	from := uint(now>>bucketBits) & (buckets - 1)
 	word, rest := from/64, from%64
 	if set := w.full[word] >> rest; set != 0 {
@@ -84,7 +84,7 @@ func (w *wheel) first(now int64) *event {
 }
 
 // each calls f with all events, in no particular order.
-func (w *wheel) each(f func(e *event, at int64)) {
+func (w *wheel) each(f func(e *Event, at int64)) {
 	for i, set := range w.full {
 		for ; set != 0; set &= set - 1 {
 			first := w.buckets[i*64+bits.TrailingZeros64(set)]

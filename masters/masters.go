@@ -202,7 +202,7 @@ func (s *Server) install(w http.ResponseWriter, r *http.Request) {
 	var wrong *scenario.Problem
 	switch {
 	case errors.As(err, &wrong):
-		refuse(w, http.StatusBadRequest, errors.New(wrong.Says))
+		refuse(w, http.StatusBadRequest, wrong)
 	case err != nil:
 		refuse(w, http.StatusConflict, err)
 	default:

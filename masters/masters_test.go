@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -175,6 +176,31 @@ func (x *session) verdicts(t *testing.T) string {
 		}
 	}
 	return out.String()
+}
+
+// TestStopWaitsForFaultsInFlight: a fault that is still being installed when the session ends has healed before its end.
+func TestStopWaitsForFaultsInFlight(t *testing.T) {
+	x := started(t, scenario.Process, func(s *scenario.Scenario) { s.Masters = 3 })
+	var asking sync.WaitGroup
+	for m := range x.Masters {
+		asking.Go(func() {
+			if answer, err := http.Post(x.API+"/faults", "application/json", strings.NewReader(fmt.Sprintf(`{"fault":"kill","masters":[%q]}`, m))); err != nil {
+				t.Error(err)
+			} else if answer.Body.Close(); answer.StatusCode != http.StatusOK {
+				t.Errorf("kill of %s: %s", m, answer.Status)
+			}
+		})
+	}
+	for told := ""; strings.Count(told, `"install"`) < 3; {
+		_, told = x.ask(t, "GET", x.API+"/history", "")
+	}
+	x.verdicts(t)
+	asking.Wait()
+	for _, f := range history.Faults(x.told.Ops) {
+		if !f.Healed {
+			t.Errorf("the %s of %v had not healed when the session ended", f.Name, f.Masters)
+		}
+	}
 }
 
 // TestOnlyItsOwnAddressIsAnswered: neither a page that made its name resolve to this machine, nor one that a browser says

@@ -25,6 +25,7 @@ type Session struct {
 	c         *campaign
 	addresses map[string][]string // of the masters, through a client's links
 	settle    map[string]func()   // by client; see workload.Env.Settle
+	access    cluster.Access      // what clients need to use an address
 	keys      workload.RedisKeys
 
 	working sync.WaitGroup // installations and healings that programs asked for
@@ -89,7 +90,7 @@ func (c *campaign) serve(session func(context.Context, *Session) error) (err err
 		if env.Observe != nil {
 			env.Observe(func(op history.Op, at time.Time) { x.vote(client, op, at) })
 		}
-		x.addresses[client], x.settle[client] = env.Addrs, env.Settle
+		x.addresses[client], x.settle[client], x.access = env.Addrs, env.Settle, env.Access
 	}
 	c.runtime.Go(func() { c.heartbeat(shown) })
 	settled := c.followMasters(shown, true)
@@ -108,6 +109,9 @@ func (c *campaign) serve(session func(context.Context, *Session) error) (err err
 // Addresses returns the addresses of the masters, in their order, by client (c1, c2, …). Each client has links of its own,
 // so that a fault can cut one from masters that another reaches.
 func (x *Session) Addresses() map[string][]string { return maps.Clone(x.addresses) }
+
+// Access returns what clients need to use the addresses.
+func (x *Session) Access() cluster.Access { return x.access }
 
 // Masters returns the masters and their states.
 func (x *Session) Masters() (names []string, states []cluster.State) {

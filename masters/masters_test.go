@@ -203,6 +203,20 @@ func TestStopWaitsForFaultsInFlight(t *testing.T) {
 	}
 }
 
+// TestStateSaysWhatClientsNeed: with the user, the password and the authority of the state a program can use an address.
+func TestStateSaysWhatClientsNeed(t *testing.T) {
+	x := started(t, scenario.Process, func(s *scenario.Scenario) { s.Masters, s.TLS, s.ACL = 1, true, "user app on >secret ~* +@all" })
+	secured, err := cluster.Access{CA: x.CA}.TLS()
+	if err != nil || secured == nil {
+		t.Fatal(secured, err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: x.Addresses[0], Username: x.User, Password: x.Password, TLSConfig: secured, MaxRetries: -1})
+	defer c.Close()
+	if says, err := c.Do(t.Context(), "SET", "orders", "t", "NX", "PX", 2000).Result(); err != nil || says != "OK" {
+		t.Errorf("%v, %v", says, err)
+	}
+}
+
 // TestOnlyItsOwnAddressIsAnswered: neither a page that made its name resolve to this machine, nor one that a browser says
 // is of another origin, nor somebody who does not know the secret can do anything.
 func TestOnlyItsOwnAddressIsAnswered(t *testing.T) {

@@ -85,6 +85,9 @@ with examples in five languages: docs/logging.md.`,
 				return err
 			}
 			h, r, err := judge.Interruptible(cmd.Context(), func() (*history.Packed, *judge.Result, error) { return judge.PackedFile(path) })
+			if errors.Is(err, history.ErrNotHistory) {
+				err = fmt.Errorf("%w; logs of your own lock need --format (see: lockpick check --help)", err)
+			}
 			if err != nil {
 				return orUsage(err)
 			}

@@ -53,6 +53,9 @@ func (x *Session) Report(e Event) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.over {
+		return errOver
+	}
 	at := use{e.Client, e.Key}
 	u := x.uses[at]
 	if u == nil {

@@ -25,9 +25,13 @@ type Session struct {
 	c         *campaign
 	addresses map[string][]string // of the masters, through a client's links
 	settle    map[string]func()   // by client; see workload.Env.Settle
+	access    cluster.Access      // what clients need to use an address
 	keys      workload.RedisKeys
 
+	working sync.WaitGroup // installations and healings that programs asked for
+
 	mu     sync.Mutex
+	over   bool // nothing begins or is recorded any more
 	faults map[int]*heldFault
 	uses   map[use]*lockUse
 	locks  []string                   // names of the locks that were reported
@@ -86,12 +90,12 @@ func (c *campaign) serve(session func(context.Context, *Session) error) (err err
 		if env.Observe != nil {
 			env.Observe(func(op history.Op, at time.Time) { x.vote(client, op, at) })
 		}
-		x.addresses[client], x.settle[client] = env.Addrs, env.Settle
+		x.addresses[client], x.settle[client], x.access = env.Addrs, env.Settle, env.Access
 	}
 	c.runtime.Go(func() { c.heartbeat(shown) })
 	settled := c.followMasters(shown, true)
 	err = session(running, x)
-	x.HealAll()
+	x.end()
 	hide()
 	settled()
 	x.conclude()
@@ -105,6 +109,9 @@ func (c *campaign) serve(session func(context.Context, *Session) error) (err err
 // Addresses returns the addresses of the masters, in their order, by client (c1, c2, …). Each client has links of its own,
 // so that a fault can cut one from masters that another reaches.
 func (x *Session) Addresses() map[string][]string { return maps.Clone(x.addresses) }
+
+// Access returns what clients need to use the addresses.
+func (x *Session) Access() cluster.Access { return x.access }
 
 // Masters returns the masters and their states.
 func (x *Session) Masters() (names []string, states []cluster.State) {
@@ -125,21 +132,53 @@ func (x *Session) Driver() (driver, server, version string) {
 // Dir returns the folder of the run, where its history grows.
 func (x *Session) Dir() string { return x.c.dir }
 
+// errOver is the error of requests that come when the session ends.
+var errOver = errors.New("the masters have been stopped")
+
+// begin counts work that the end of the session waits for. It returns false if the session has ended.
+func (x *Session) begin() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.working.Add(1)
+	}
+	return !x.over
+}
+
+// end waits for installations and healings in flight, and heals what is installed then.
+func (x *Session) end() {
+	x.mu.Lock()
+	x.over = true
+	x.mu.Unlock()
+	x.working.Wait()
+	for _, f := range x.Installed() {
+		x.heal(f.ID)
+	}
+}
+
 // Install installs a fault, and returns when it is installed. It heals after step.For; if that is 0, before Install
-// returns. The error is a *scenario.Problem
-// if the step is wrong; any other says why the fault could not be installed.
+// returns. The error is a *scenario.Problem if the step is wrong; any other says why the fault could not be installed.
 func (x *Session) Install(ctx context.Context, step scenario.Step) (Fault, error) {
+	if !x.begin() {
+		return Fault{}, errOver
+	}
+	defer x.working.Done()
 	if step.At != 0 || step.After != "" || step.Plus != 0 || step.Repeat {
-		return Fault{}, &scenario.Problem{Field: "fault", Says: "it is installed at once: leave at, after, plus and repeat out"}
+		return Fault{}, &scenario.Problem{Field: "fault", Says: "it is installed at once: leave out at, after, plus and repeat"}
 	}
 	s := x.c.s
 	s.Schedule = []scenario.Step{step}
-	if _, known := fault.Named(step.Fault); !known || x.possible(step.Fault) {
-		if err := s.Check(); err != nil {
-			return Fault{}, err
-		}
-	} else {
+	if _, known := fault.Named(step.Fault); !known {
+		return Fault{}, scenario.UnknownValue("fault", step.Fault, x.Faults())
+	} else if !x.possible(step.Fault) {
 		return Fault{}, &scenario.Problem{Field: "fault", Says: fmt.Sprintf("%s is not possible here: use one of %s", step.Fault, strings.Join(x.Faults(), ", "))}
+	}
+	if err := s.Check(); err != nil {
+		var wrong *scenario.Problem
+		if errors.As(err, &wrong) { // the program wrote one step, not a schedule
+			wrong.Field = strings.TrimPrefix(cmp.Or(strings.TrimPrefix(wrong.Field, "schedule[0]"), "fault"), ".")
+		}
+		return Fault{}, err
 	}
 	if s.WithRequirements().Replicas != s.Replicas {
 		return Fault{}, errors.New(step.Fault + " needs masters with replicas: start them with --replicas 1")
@@ -156,7 +195,7 @@ func (x *Session) Install(ctx context.Context, step scenario.Step) (Fault, error
 	x.faults[f.ID] = &heldFault{f, heal}
 	x.mu.Unlock()
 	if step.For == 0 {
-		x.Heal(f.ID)
+		x.heal(f.ID)
 	}
 	return f, nil
 }
@@ -188,6 +227,14 @@ func (x *Session) Installed() []Fault {
 
 // Heal heals a fault, and returns once it has healed. It returns false if there is no such fault.
 func (x *Session) Heal(id int) bool {
+	if !x.begin() {
+		return false
+	}
+	defer x.working.Done()
+	return x.heal(id)
+}
+
+func (x *Session) heal(id int) bool {
 	x.mu.Lock()
 	f := x.faults[id]
 	delete(x.faults, id)

@@ -217,7 +217,7 @@ func (s Store) Open(name string) (opened scenario.Scenario, dir string, err erro
 	}
 	opened, err = scenario.Load(filepath.Join(dir, judge.ScenarioFile))
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("the run %s has no %s", name, judge.ScenarioFile)
+		err = fmt.Errorf("the run %s has no %s, so it cannot be run again: its clients were not Lockpick's (lockpick masters, imported logs), or the file was removed", name, judge.ScenarioFile)
 	}
 	return opened, dir, err
 }

@@ -17,6 +17,14 @@ const (
 	Invalid  Verdict = "invalid" // the run has too little evidence; Why says what is missing
 )
 
+// Word returns the word for a verdict in texts for people: "inconclusive" for an invalid one.
+func (v Verdict) Word() string {
+	if v == Invalid {
+		return "inconclusive"
+	}
+	return string(v)
+}
+
 // Result is the verdict on one property.
 type Result struct {
 	Property

@@ -77,7 +77,7 @@ func (t tableWriter) claimRows(c *ClaimResult) [][]string {
 
 // found renders the verdict of a finding, with a ✗ if it is unexpected.
 func (t tableWriter) found(f *Finding) string {
-	s := t.Colors.Verdict(f.Found, term.VerdictWord(f.Found))
+	s := t.Colors.Verdict(f.Found, f.Found.Word())
 	if f.Outcome == Unexpected {
 		s += t.Colors.Bold(" ✗")
 	}
@@ -225,7 +225,7 @@ func (t tableWriter) deviation(r *Result, name string, f *Finding) {
 	if f.Outcome == Expected {
 		return
 	}
-	t.Text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, checker.TitleOf(f.Property), f.Expected, term.VerdictWord(f.Found), f.Why))
+	t.Text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, checker.TitleOf(f.Property), f.Expected, f.Found.Word(), f.Why))
 	if f.Summary != "" {
 		t.Text("    ", f.Summary)
 	}
@@ -280,14 +280,14 @@ func PlantedBugs(w io.Writer, r *Result, opt term.Options) error {
 				twin := ""
 				if k.Twin != nil && j < len(k.Twin.Findings) {
 					x := &k.Twin.Findings[j]
-					twin = fmt.Sprintf("%s %s", term.VerdictWord(x.Found), term.Plural(x.Proven, "schedule"))
+					twin = fmt.Sprintf("%s %s", x.Found.Word(), term.Plural(x.Proven, "schedule"))
 					if x.Outcome == Expected {
 						twin = fmt.Sprintf("acquitted, %s", term.Plural(x.Proven, "schedule"))
 					}
 				}
 				mark := t.Colors.Verdict(checker.Holds, "yes, ") + howFound(&f)
 				if f.Outcome != Expected {
-					mark = t.Colors.Verdict(checker.Violated, "no, ") + term.VerdictWord(f.Found)
+					mark = t.Colors.Verdict(checker.Violated, "no, ") + f.Found.Word()
 				}
 				g.Rows = append(g.Rows, []string{id, what, k.Lock, f.Level, mark, twin})
 				id, what = "", ""

@@ -90,10 +90,10 @@ func run(args []string) (code int) {
 		if !ok {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "\n%v: ending in order: what was begun is undone, and what was found is told (press again to give up at once)\n", s)
+		fmt.Fprintf(os.Stderr, "\n%v: healing faults, cleaning up and reporting what was found (interrupt again to stop at once)\n", s)
 		cancel(fmt.Errorf("%v", s))
 		if _, ok := <-signals; ok {
-			fmt.Fprintln(os.Stderr, "giving up: what is left behind is removed at the next start")
+			fmt.Fprintln(os.Stderr, "stopped at once: the next run removes what this one left behind")
 			os.Exit(exitUndecided)
 		}
 	}()

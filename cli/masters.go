@@ -10,12 +10,12 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/internal/loopback"
 	"lockpick/masters"
@@ -117,8 +117,19 @@ func announceMasters(out output, state masters.State) {
 		return
 	}
 	fmt.Fprintf(out.to, "API=%s\n", state.API)
+	access := cluster.Access{User: state.User, Password: state.Password, CA: state.CA}
+	if access.CA != "" {
+		fmt.Fprintf(out.to, "CA=%s\n", access.CA)
+	}
 	for _, client := range slices.SortedFunc(maps.Keys(state.Clients), history.CompareNames) {
-		fmt.Fprintf(out.to, "%s %s\n", client, strings.Join(state.Clients[client], " "))
+		fmt.Fprint(out.to, client)
+		for _, address := range state.Clients[client] {
+			if access != (cluster.Access{}) {
+				address = access.URL(address)
+			}
+			fmt.Fprint(out.to, " ", address)
+		}
+		fmt.Fprintln(out.to)
 	}
 	fmt.Fprintln(out.to)
 }

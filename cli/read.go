@@ -85,6 +85,9 @@ with examples in five languages: docs/logging.md.`,
 				return err
 			}
 			h, r, err := judge.Interruptible(cmd.Context(), func() (*history.Packed, *judge.Result, error) { return judge.PackedFile(path) })
+			if errors.Is(err, history.ErrNotHistory) {
+				err = fmt.Errorf("%w; logs of your own lock need --format (see: lockpick check --help)", err)
+			}
 			if err != nil {
 				return orUsage(err)
 			}
@@ -236,7 +239,7 @@ func listRuns(w *tabwriter.Writer, store campaign.Store) error {
 			fmt.Fprintf(w, "%s\tnot judged, %s (lockpick check %s)\n", run, size, run)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\t%s\n", run, term.PrintableLines(fmt.Sprint(cmp.Or(r.Overall, r.Verdict()))), term.PrintableLines(r.Lock), term.PrintableLines(r.Driver), r.Counts.Granted, r.Counts.Faults, size)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run, term.PrintableLines(cmp.Or(r.Overall, r.Verdict()).Word()), term.PrintableLines(r.Lock), term.PrintableLines(r.Driver), term.Plural(r.Counts.Granted, "lease"), term.Plural(r.Counts.Faults, "fault"), size)
 	}
 	return nil
 }

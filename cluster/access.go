@@ -73,7 +73,7 @@ type User struct {
 }
 
 // errUsers says how users are written.
-var errUsers = errors.New("each line is a user as in Redis's ACL files, such as: user app on >secret ~* +@all")
+var errUsers = errors.New("each line is a user as in Redis's ACL files, such as: user app on >secret ~* +@all; of a file: --acl \"$(cat users.acl)\"")
 
 // ParseUsers parses users, one a line, in the format of Redis's ACL files. Clients log in as the first of them. What the rules
 // mean is left to Redis.

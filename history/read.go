@@ -165,10 +165,13 @@ var headerFields = func() map[string]bool {
 	return names
 }()
 
+// ErrNotHistory reports that the first line of a file is not the header of a history.
+var ErrNotHistory = errors.New("not a history's header")
+
 func (r *Reader) readHeader(line []byte) error {
 	fields, err := objectFields(line, maxFields)
 	if err != nil {
-		return fmt.Errorf("not a history's header: %w", err)
+		return fmt.Errorf("%w: %w", ErrNotHistory, err)
 	}
 	known := map[string]json.RawMessage{}
 	for _, f := range fields {
@@ -184,14 +187,14 @@ func (r *Reader) readHeader(line []byte) error {
 	}
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
-		return fmt.Errorf("not a history's header: field %q is a %s, but must be %s", mismatch.Field, mismatch.Value, wanted(reflect.New(mismatch.Type).Interface()))
+		return fmt.Errorf("%w: field %q is a %s, but must be %s", ErrNotHistory, mismatch.Field, mismatch.Value, wanted(reflect.New(mismatch.Type).Interface()))
 	}
 	if err != nil {
-		return fmt.Errorf("not a history's header: %w", err)
+		return fmt.Errorf("%w: %w", ErrNotHistory, err)
 	}
 	switch h := &r.header; {
 	case h.Format == 0:
-		return errors.New(`not a history's header: no "lockpick_history" field`)
+		return fmt.Errorf(`%w: no "lockpick_history" field`, ErrNotHistory)
 	case h.Format > FormatVersion:
 		return fmt.Errorf("format version %d, but this lockpick reads up to %d: use a newer lockpick", h.Format, FormatVersion)
 	}

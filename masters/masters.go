@@ -56,16 +56,19 @@ type Server struct {
 
 // State is what GET / answers, and what a program that starts masters reads first.
 type State struct {
-	API       string              `json:"api"`       // the URL before all paths
-	Run       string              `json:"run"`       // the folder of the run
-	Driver    string              `json:"driver"`    // docker, process, …
-	Server    string              `json:"server"`    // name and version of the servers
-	TTLMS     int64               `json:"ttl_ms"`    // the greatest TTL of a lease
-	Addresses []string            `json:"addresses"` // of the masters, through the links of c1
-	Clients   map[string][]string `json:"clients"`   // the same for each client, through links of its own
-	Masters   map[string]string   `json:"masters"`   // up, paused or down
-	Faults    []Fault             `json:"faults"`    // installed now
-	Kinds     []string            `json:"kinds"`     // of faults that can be installed
+	API       string              `json:"api"`                // the URL before all paths
+	Run       string              `json:"run"`                // the folder of the run
+	Driver    string              `json:"driver"`             // docker, process, …
+	Server    string              `json:"server"`             // name and version of the servers
+	TTLMS     int64               `json:"ttl_ms"`             // the greatest TTL of a lease
+	Addresses []string            `json:"addresses"`          // of the masters, through the links of c1
+	Clients   map[string][]string `json:"clients"`            // the same for each client, through links of its own
+	User      string              `json:"user,omitempty"`     // whom clients log in as; "": they need not log in
+	Password  string              `json:"password,omitempty"` // of the user
+	CA        string              `json:"ca,omitempty"`       // path of a PEM file: clients speak TLS, and this authority signed the masters' certificates
+	Masters   map[string]string   `json:"masters"`            // up, paused or down
+	Faults    []Fault             `json:"faults"`             // installed now
+	Kinds     []string            `json:"kinds"`              // of faults that can be installed
 }
 
 // Fault is an installed fault.
@@ -202,7 +205,7 @@ func (s *Server) install(w http.ResponseWriter, r *http.Request) {
 	var wrong *scenario.Problem
 	switch {
 	case errors.As(err, &wrong):
-		refuse(w, http.StatusBadRequest, errors.New(wrong.Says))
+		refuse(w, http.StatusBadRequest, wrong)
 	case err != nil:
 		refuse(w, http.StatusConflict, err)
 	default:
@@ -240,6 +243,8 @@ func (s *Server) state() State {
 		Clients: x.Addresses(), Masters: map[string]string{}, Faults: []Fault{}, Kinds: x.Faults(),
 	}
 	st.Addresses = st.Clients["c1"]
+	access := x.Access()
+	st.User, st.Password, st.CA = access.User, access.Password, access.CA
 	names, states := x.Masters()
 	for i, name := range names {
 		st.Masters[name] = string(states[i])

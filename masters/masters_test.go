@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -175,6 +176,45 @@ func (x *session) verdicts(t *testing.T) string {
 		}
 	}
 	return out.String()
+}
+
+// TestStopWaitsForFaultsInFlight: a fault that is still being installed when the session ends has healed before its end.
+func TestStopWaitsForFaultsInFlight(t *testing.T) {
+	x := started(t, scenario.Process, func(s *scenario.Scenario) { s.Masters = 3 })
+	var asking sync.WaitGroup
+	for m := range x.Masters {
+		asking.Go(func() {
+			if answer, err := http.Post(x.API+"/faults", "application/json", strings.NewReader(fmt.Sprintf(`{"fault":"kill","masters":[%q]}`, m))); err != nil {
+				t.Error(err)
+			} else if answer.Body.Close(); answer.StatusCode != http.StatusOK {
+				t.Errorf("kill of %s: %s", m, answer.Status)
+			}
+		})
+	}
+	for told := ""; strings.Count(told, `"install"`) < 3; {
+		_, told = x.ask(t, "GET", x.API+"/history", "")
+	}
+	x.verdicts(t)
+	asking.Wait()
+	for _, f := range history.Faults(x.told.Ops) {
+		if !f.Healed {
+			t.Errorf("the %s of %v had not healed when the session ended", f.Name, f.Masters)
+		}
+	}
+}
+
+// TestStateSaysWhatClientsNeed: with the user, the password and the authority of the state a program can use an address.
+func TestStateSaysWhatClientsNeed(t *testing.T) {
+	x := started(t, scenario.Process, func(s *scenario.Scenario) { s.Masters, s.TLS, s.ACL = 1, true, "user app on >secret ~* +@all" })
+	secured, err := cluster.Access{CA: x.CA}.TLS()
+	if err != nil || secured == nil {
+		t.Fatal(secured, err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: x.Addresses[0], Username: x.User, Password: x.Password, TLSConfig: secured, MaxRetries: -1})
+	defer c.Close()
+	if says, err := c.Do(t.Context(), "SET", "orders", "t", "NX", "PX", 2000).Result(); err != nil || says != "OK" {
+		t.Errorf("%v, %v", says, err)
+	}
 }
 
 // TestOnlyItsOwnAddressIsAnswered: neither a page that made its name resolve to this machine, nor one that a browser says

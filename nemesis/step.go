@@ -148,7 +148,7 @@ func (s Step) Check(n int, clients, points []string) error {
 		}
 		var i int
 		if c, _ := fmt.Sscanf(m, "m%d", &i); c != 1 || i < 1 || i > n || m != fmt.Sprintf("m%d", i) {
-			return fmt.Errorf("master %q is unknown: use m1 to m%d, or one of %s", m, n, strings.Join(Targets, ", "))
+			return fmt.Errorf("master %q is unknown: use %s, or one of %s", m, strings.TrimSuffix(fmt.Sprintf("m1 to m%d", n), " to m1"), strings.Join(Targets, ", "))
 		}
 	}
 	if kind.Hits == fault.Peers && len(s.Clients) > 0 || kind.HitsMaster() && len(s.Clients) > 0 && !s.SplitBrain {

@@ -40,7 +40,7 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	t.Title("Verdicts")
 	verdicts := term.Grid{Header: []string{"Level", "Property", "Verdict", "Why"}, Wide: 3}
 	for _, l := range x.Properties {
-		verdicts.Rows = append(verdicts.Rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, term.VerdictWord(l.Verdict)), l.Why})
+		verdicts.Rows = append(verdicts.Rows, []string{l.Level, checker.TitleOf(l.Name), t.Colors.Verdict(l.Verdict, l.Verdict.Word()), l.Why})
 	}
 	t.Table(&verdicts)
 	for i, caveat := range x.Caveats() {

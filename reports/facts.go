@@ -61,6 +61,9 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		{"seed", fmt.Sprint(r.Seed)},
 		{"duration", term.Span(r.Duration)},
 	}
+	if h.Header.Reported { // the programs chose keys and faults: the header has none
+		facts = slices.DeleteFunc(facts, func(f fact) bool { return f.Name == "keys" || f.Name == "faults" || f.Name == "nemesis" })
+	}
 	if r.Since != nil {
 		facts = append(facts, fact{"since the last run", r.Since.String()})
 	}

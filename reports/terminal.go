@@ -37,7 +37,7 @@ func Terminal(w io.Writer, h *history.History, r *judge.Result, opt term.Options
 
 // headline writes the headline, on one line if it fits. Only the verdict is coloured.
 func (t *terminal) headline(head headline) {
-	word := strings.ToUpper(term.VerdictWord(head.Verdict))
+	word := strings.ToUpper(head.Verdict.Word())
 	text := head.Why
 	if head.Level != "" {
 		text = head.Level + " " + head.Property + ": " + text
@@ -52,7 +52,7 @@ func (t *terminal) headline(head headline) {
 		fmt.Fprintf(t, "%*s%s\n", len(word)+2, "", t.Colors.Bold(line))
 	}
 	if len(head.Also) > 0 {
-		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", term.VerdictWord(head.Verdict), strings.Join(head.Also, ", ")))
+		t.Text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", head.Verdict.Word(), strings.Join(head.Also, ", ")))
 	}
 	if head.Meaning != "" {
 		t.Text(strings.Repeat(" ", len(word)+2), head.Meaning)
@@ -84,7 +84,7 @@ func (t *terminal) levels(levels []level, verbose bool) {
 	var untested []string
 	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict, finding := t.Colors.Verdict(l.Verdict, term.Printable(term.VerdictWord(l.Verdict))), l.Why
+		verdict, finding := t.Colors.Verdict(l.Verdict, term.Printable(l.Verdict.Word())), l.Why
 		if l.Verdict == "" {
 			if !verbose {
 				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))

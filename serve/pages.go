@@ -10,7 +10,6 @@ import (
 
 	"lockpick/checker"
 	"lockpick/reports/diff"
-	"lockpick/reports/term"
 	"lockpick/reports/web"
 )
 
@@ -38,7 +37,7 @@ type Entry struct {
 }
 
 // Word returns the verdict in a word; empty: the entry has no result.
-func (e Entry) Word() string { return term.VerdictWord(e.Verdict) }
+func (e Entry) Word() string { return e.Verdict.Word() }
 
 // PerMinute returns the number of violations per minute; empty: there are none.
 func (e Entry) PerMinute() string {
@@ -50,7 +49,7 @@ func (e Entry) PerMinute() string {
 
 // Search returns the text that the page's search looks at, in lower case.
 func (e Entry) Search() string {
-	return strings.ToLower(strings.Join([]string{e.Name, e.Label, e.Kind, term.VerdictWord(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
+	return strings.ToLower(strings.Join([]string{e.Name, e.Label, e.Kind, e.Verdict.Word(), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
 }
 
 // Size formats the size with its unit.

@@ -9,7 +9,6 @@ import (
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/reports/diff"
-	"lockpick/reports/term"
 	"lockpick/reports/web"
 )
 
@@ -32,7 +31,7 @@ type trendFinding struct {
 func trendOfRun(e Entry, r *judge.Result) trendRun {
 	t := trendRun{Entry: e, Granted: r.Counts.Granted}
 	for _, v := range r.Verdicts {
-		t.Found = append(t.Found, trendFinding{v.Level + " " + checker.TitleOf(v.Name), v.Verdict, term.VerdictWord(v.Verdict)})
+		t.Found = append(t.Found, trendFinding{v.Level + " " + checker.TitleOf(v.Name), v.Verdict, v.Verdict.Word()})
 	}
 	return t
 }

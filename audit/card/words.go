@@ -85,7 +85,7 @@ func summary(r *audit.Result) string {
 	case n[audit.Broken] > 0:
 		parts = append(parts, fmt.Sprintf("broken in %d of %s", n[audit.Broken], term.Plural(tried, "situation")))
 	case r.Verdict() == checker.Holds:
-		parts = append(parts, fmt.Sprintf("safe under its assumptions (%d of %s)", n[audit.Safe], term.Plural(tried, "situation")))
+		parts = append(parts, fmt.Sprintf("safe under its assumptions (broken in 0 of %s)", term.Plural(tried, "situation")))
 	default:
 		parts = append(parts, fmt.Sprintf("not broken, and safe in %d of %s", n[audit.Safe], term.Plural(tried, "situation")))
 	}

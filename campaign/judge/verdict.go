@@ -46,7 +46,7 @@ func (r *Result) Conclude(asked []string) Conclusion {
 		switch {
 		case !p.Counts:
 		case p.Verdict != NotTested:
-			add(p.Verdict, fmt.Sprintf("%s %s is %s: %s", p.Level, p.Name, p.Verdict, p.Why))
+			add(p.Verdict, fmt.Sprintf("%s %s is %s: %s", p.Level, p.Name, p.Verdict.Word(), p.Why))
 		case p.asked == "":
 			add(NotTested, "mutual exclusion was not judged")
 		case !told[p.asked]:

@@ -46,7 +46,7 @@ func New(pools ...Pool) *Redsync {
 // and limit of extensions.
 //
 // LockContext and Lock also replace the Client's hooks, because they count tries with a
-// hook: for locks that they acquire, only Hooks.Suspect is called. Locks acquired with
+// hook: for locks that they acquire, only the function of redlock.WithSuspect is called. Locks acquired with
 // TryLockContext and TryLock call all hooks.
 func NewFrom(locks *redlock.Client) *Redsync { return &Redsync{locks: locks} }
 

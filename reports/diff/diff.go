@@ -176,7 +176,7 @@ func (d *Comparison) Tables() []Table {
 	}
 	var verdicts []Change
 	for _, c := range d.Verdicts {
-		verdicts = append(verdicts, Change{c.Name, term.VerdictWord(checker.Verdict(c.Before)), term.VerdictWord(checker.Verdict(c.After))})
+		verdicts = append(verdicts, Change{c.Name, checker.Verdict(c.Before).Word(), checker.Verdict(c.After).Word()})
 	}
 	return []Table{
 		{"Configured", configured, d.Configured},

@@ -24,11 +24,3 @@ func (on Colors) Verdict(v checker.Verdict, s string) string {
 	code := map[checker.Verdict]string{checker.Violated: "1;31", checker.Holds: "1;32", checker.Unknown: "1;33", checker.Invalid: "1;35"}[v]
 	return on.With(code, s)
 }
-
-// VerdictWord returns the word for a verdict in reports: "inconclusive" for an invalid one.
-func VerdictWord(v checker.Verdict) string {
-	if v == checker.Invalid {
-		return "inconclusive"
-	}
-	return string(v)
-}

@@ -47,7 +47,7 @@ func New(p Page) *Page {
 // pageFuncs are the functions that templates of all pages have.
 var pageFuncs = template.FuncMap{
 	"count": term.Count, "plural": term.Plural, "span": term.Span, "moment": term.Moment, "join": strings.Join, "slug": Slug,
-	"words": checker.TitleOf, "level": LevelMark, "verdict": term.VerdictWord, "sign": VerdictSign,
+	"words": checker.TitleOf, "level": LevelMark, "verdict": checker.Verdict.Word, "sign": VerdictSign,
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }
 

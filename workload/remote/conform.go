@@ -73,7 +73,7 @@ var conformance = []struct {
 	{"stop and continue", "", (*kit).checkStop},
 	{"kill, and the next life", "", (*kit).checkKill},
 	{"several threads", workload.CanShare, (*kit).checkShared},
-	{"a bent clock", "", (*kit).checkClock},
+	{"a skewed clock", "", (*kit).checkClock},
 	{"exit", "", (*kit).checkExit},
 }
 

@@ -57,7 +57,7 @@ func (a *audit) done(s *series, i int, t *trial, after time.Duration) (last int)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if t.versions != nil {
-		a.versions = t.versions
+		a.versions, a.untested = t.versions, t.untested
 	}
 	t.after = after
 	s.trials[i] = t

@@ -10,6 +10,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
+	"lockpick/cluster/service/spec"
 	"lockpick/internal/strictyaml"
 )
 
@@ -102,6 +103,34 @@ func (s *Situation) complete(d *yaml.Decoder) error {
 		}
 	}
 	return nil
+}
+
+// imagined is a scenario with a service, which stands for all in the check of the battery.
+var imagined = &scenario.Scenario{Name: "store", Client: []string{"lock"}, Masters: 3, Service: &spec.Service{
+	Name: "a store", Ports: []string{"client"}, Clients: spec.Clients{Port: "client"}, Command: []string{"store"},
+	Ready: spec.Probe{Run: []string{"ready"}}, Leader: spec.Probe{Run: []string{"leads"}},
+}}
+
+// placed returns the scenario of a case with the servers and the client of another scenario in place of Redis masters. A service
+// keeps what it has acknowledged by settings of its own: that is where base is silent about persistence.
+func placed(c scenario.Scenario, on *scenario.Scenario) scenario.Scenario {
+	c.Service, c.Client, c.Masters = on.Service, on.Client, on.Masters
+	c.Driver = scenario.Process
+	if c.Persistence == base().Persistence {
+		c.Persistence = scenario.Defaults().Persistence
+	}
+	return c
+}
+
+// onlyOfRedis returns why the scenario of a case says nothing about a service, or "".
+func onlyOfRedis(c *scenario.Scenario, service string) string {
+	switch usual := base(); {
+	case c.Persistence != usual.Persistence:
+		return "what a master of Redis keeps is a setting: " + service + " has its own"
+	case c.Masters != usual.Masters:
+		return "the number of servers is that of the scenario"
+	}
+	return ""
 }
 
 // base returns the scenario that all situations start from: masters that lose no keys, no faults,

@@ -50,7 +50,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	row.Complete = complete
 	for _, property := range append(properties(), s.extra()...) {
 		f, evidence := find(s, mine, property, complete)
-		if f == nil {
+		if f == nil || f.Outcome != Broken && a.subject.unread(checker.Named(property).Level) {
 			continue
 		}
 		if evidence != nil {

@@ -31,6 +31,7 @@ type Result struct {
 	Leases      int               `json:"leases"`           // number of leases granted in them
 	Errors      int               `json:"errors,omitempty"` // number of schedules that ended with an error of the harness
 	Versions    map[string]string `json:"versions"`
+	Untested    map[string]string `json:"untested,omitempty"` // on a service: why a property that rests on what servers store has no result, by its name
 	Rows        []Row             `json:"situations"`
 }
 

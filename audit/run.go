@@ -19,9 +19,10 @@ import (
 
 // Options says how to audit a lock.
 type Options struct {
-	Lock    string   // one of Lockpick's own; with Client a label
-	Client  []string // the command that runs as each client; empty: the lock runs in this process
-	Driver  string   // sim, process, docker, auto
+	Lock    string             // one of Lockpick's own; with Client a label
+	Client  []string           // the command that runs as each client; empty: the lock runs in this process
+	On      *scenario.Scenario // the service whose servers the lock uses, and their number; nil: masters of Redis
+	Driver  string             // sim, process, docker, auto
 	Drivers campaign.Drivers
 	Budget  string // Quick or Full
 	Seed    uint64
@@ -53,7 +54,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opt.Run == nil {
+	if opt.Run == nil && opt.On == nil {
 		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	situations = slices.DeleteFunc(situations, func(s Situation) bool {
-		return s.Kind != "" && s.Kind != subject.kind() && len(opt.Only) == 0
+		return !s.concerns(&subject) && len(opt.Only) == 0
 	})
 	if subject.Queues {
 		for i := range situations {
@@ -185,6 +186,7 @@ func (a *audit) card(interrupted bool) *Result {
 	if name, v := judge.ServerOf(a.versions); v != "" {
 		r.Versions[name] = v
 	}
+	r.Untested = a.untested
 	return r
 }
 
@@ -194,6 +196,9 @@ func (opt *Options) check() error {
 	}
 	if !slices.Contains(search.Budgets, opt.Budget) {
 		return scenario.UnknownValue("budget", opt.Budget, search.Budgets)
+	}
+	if opt.On != nil {
+		opt.Lock, opt.Client, opt.Driver = opt.On.Name, opt.On.Client, scenario.Process
 	}
 	if !slices.Contains(scenario.Drivers, opt.Driver) {
 		return scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
@@ -236,12 +241,16 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	}
 	s := scenario.Defaults()
 	s.Lock, s.Client, s.Driver, s.Image = opt.Lock, opt.Client, opt.Driver, opt.Image
+	service := ""
+	if opt.On != nil {
+		s, service = placed(s, opt.On), opt.On.Service.Name
+	}
 	lock, hello, err := campaign.Meet(ctx, s, campaign.Options{Drivers: opt.Drivers, Progress: opt.Progress, Trust: campaign.TrustAll})
 	if err != nil {
 		return Subject{}, err
 	}
 	return Subject{
-		Lock: lock, Client: opt.Client, Library: hello.Library, Kind: hello.Kind, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
+		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
 		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
 	}, nil
 }
@@ -262,6 +271,7 @@ type audit struct {
 	mu       sync.Mutex
 	broken   map[string]bool   // situations with a broken property
 	versions map[string]string // of a run (judge.ServerOf)
+	untested map[string]string // of a run on a service: why what servers store is not judged, by property
 }
 
 // plan adds a series for each case of a situation that can run. Without any, it skips the
@@ -342,6 +352,12 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 	if a.subject.One {
 		base.Masters = 1
 	}
+	if on := a.opt.On; on != nil {
+		if why := onlyOfRedis(&base, on.Service.Name); why != "" {
+			return why
+		}
+		base = placed(base, on)
+	}
 	if !a.subject.Extends {
 		base.Extend = 0
 	}
@@ -364,6 +380,9 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 // scenario.
 func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool {
+		if a.subject.Service != "" && !a.subject.judges(name) {
+			return true
+		}
 		switch featureOf(name) {
 		case checker.Extensions:
 			return !a.subject.Extends || base.Extend == 0

@@ -132,10 +132,11 @@ func (opt *Options) stored(early bool) *Result {
 	for _, f := range slices.Backward(folders) { // their names begin with the time
 		dir := filepath.Join(opt.Store.Dir, f.Name())
 		r, err := ReadResult(filepath.Join(dir, ResultFile))
-		if err != nil || r.Interrupted != early || r.Driver != opt.Driver || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || len(opt.Client) == 0 && r.Lock != opt.Lock {
+		if err != nil || r.Interrupted != early || r.Driver != opt.Driver || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || (len(opt.Client) == 0 || opt.On != nil) && r.Lock != opt.Lock {
 			continue
 		}
-		if slices.EqualFunc(r.Rows, situations, func(a Row, b Situation) bool { return a.ID == b.ID }) {
+		its := slices.DeleteFunc(slices.Clone(situations), func(s Situation) bool { return s.ofSome() && r.Row(s.ID) == nil })
+		if slices.EqualFunc(r.Rows, its, func(a Row, b Situation) bool { return a.ID == b.ID }) {
 			r.Folder = dir
 			return r
 		}

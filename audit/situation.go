@@ -75,6 +75,7 @@ const (
 	NeedsInside  = "in-process"   // its clients are part of this program
 	NeedsSingle  = "one-grant"    // the lock does not say that it is re-entrant
 	NeedsShared  = "shared"       // several of its clients can share one process
+	NeedsService = "service"      // the lock uses a service: servers that know each other
 )
 
 // needs maps each ability to the reason that skips a lock without it.
@@ -90,6 +91,7 @@ var needs = map[string]string{
 	NeedsInside:  "its clients are processes, which take one call at a time",
 	NeedsShared:  "its client serves one client at a time: it does not say that it can be \"shared\"",
 	NeedsSingle:  "the lock is re-entrant: it is granted again to its holder",
+	NeedsService: "the masters are independent: they have no connections with each other",
 }
 
 // Subject is the lock under audit.
@@ -97,6 +99,7 @@ type Subject struct {
 	Lock      string
 	Client    []string // the command that runs as each client; empty: one of Lockpick's own locks
 	Library   string
+	Service   string           // the store whose servers it uses; empty: masters of Redis
 	Kind      history.LockKind // which holds may overlap; empty: a mutex
 	One       bool             // uses one master
 	Extends   bool
@@ -110,11 +113,17 @@ type Subject struct {
 	TTLs      *workload.Lifespan // TTLs that it accepts; nil: any
 }
 
-// judges reports whether any property of a level is judged of locks of the subject's kind.
-func (s *Subject) judges(level string) bool {
-	return slices.ContainsFunc(checker.PropertiesOf([]string{level}), func(p checker.Property) bool {
-		return p.ExemptsKind(s.kind()) == ""
+// judges reports whether any property of a level, or the property of this name, is judged of the subject.
+func (s *Subject) judges(name string) bool {
+	return !s.unread(cmp.Or(checker.Named(name).Level, name)) && slices.ContainsFunc(checker.PropertiesOf([]string{name}), func(p checker.Property) bool {
+		return p.ExemptsKind(s.kind()) == "" && (s.Service == "" || !p.Votes)
 	})
+}
+
+// unread reports whether a level is about what servers store, and the subject's servers are a service: that is not read.
+// What is judged of the level nevertheless does not make it safe.
+func (s *Subject) unread(level string) bool {
+	return s.Service != "" && slices.ContainsFunc(checker.PropertiesOf([]string{level}), func(p checker.Property) bool { return p.Leads && p.Votes })
 }
 
 func (s *Subject) kind() history.LockKind { return cmp.Or(s.Kind, history.Mutex) }
@@ -123,9 +132,9 @@ func (s *Subject) kind() history.LockKind { return cmp.Or(s.Kind, history.Mutex)
 func (s *Subject) has(need string) bool {
 	switch need {
 	case NeedsOne:
-		return s.One
+		return s.One && s.Service == ""
 	case NeedsMany:
-		return !s.One
+		return !s.One && s.Service == ""
 	case NeedsExtend:
 		return s.Extends
 	case NeedsFencing:
@@ -144,6 +153,8 @@ func (s *Subject) has(need string) bool {
 		return s.Shares
 	case NeedsSingle:
 		return !s.Reentrant
+	case NeedsService:
+		return s.Service != ""
 	}
 	return false
 }
@@ -151,7 +162,11 @@ func (s *Subject) has(need string) bool {
 // lacks returns the reason for the first ability that the lock does not have, or "".
 func (s *Subject) lacks(wanted []string) string {
 	for _, n := range wanted {
-		if !s.has(n) {
+		switch {
+		case s.has(n):
+		case s.Service != "" && (n == NeedsOne || n == NeedsMany):
+			return "the servers of " + s.Service + " are one store: they give no votes"
+		default:
 			return needs[n]
 		}
 	}
@@ -230,6 +245,9 @@ func (s *Situation) check() *scenario.Problem {
 		if s.Kind != "" {
 			whole.Lock = workload.NamesOfKind(s.Kind)[0]
 		}
+		if slices.Contains(s.Needs, NeedsService) {
+			whole = placed(whole, imagined)
+		}
 		if slices.Contains(slices.Concat(s.Needs, c.Needs), NeedsSignals) {
 			whole.ClientsAs, whole.Driver = scenario.Processes, scenario.Process
 		}
@@ -239,6 +257,14 @@ func (s *Situation) check() *scenario.Problem {
 		}
 	}
 	return nil
+}
+
+// ofSome reports whether only some locks have a row for the situation: those of a kind, or those that use a service.
+func (s *Situation) ofSome() bool { return s.Kind != "" || slices.Contains(s.Needs, NeedsService) }
+
+// concerns reports whether the card of a lock has a row for the situation.
+func (s *Situation) concerns(lock *Subject) bool {
+	return (s.Kind == "" || s.Kind == lock.kind()) && (!slices.Contains(s.Needs, NeedsService) || lock.has(NeedsService))
 }
 
 // title returns the id of the situation, with the name of a case, for messages.

@@ -38,6 +38,7 @@ type trial struct {
 	run      string            // folder of its run; empty: not stored
 	kept     bool              // a finding refers to it
 	versions map[string]string // of the run
+	untested map[string]string // on a service: why what servers store is not judged, by property
 	failed   string            // the error of the harness that ended it; empty: none
 }
 
@@ -85,6 +86,14 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	}
 	for i := range r.Verdicts {
 		add(&r.Verdicts[i])
+	}
+	for name, why := range r.Untested {
+		if a.subject.Service != "" && checker.Named(name).Votes {
+			if t.untested == nil {
+				t.untested = map[string]string{}
+			}
+			t.untested[name] = why
+		}
 	}
 	for _, name := range s.of.extra() {
 		v := checker.Named(name).JudgeClaim(x.History)

@@ -33,12 +33,13 @@ type auditFlags struct {
 	store                           string
 	shard                           shardFlags
 	confirm                         audit.ConfirmOptions
+	programs                        trust
 }
 
 func auditCommand() *cobra.Command {
 	var flags auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit [LOCK … | PART …]",
+		Use:   "audit [LOCK … | SCENARIO.yaml | PART …]",
 		Short: "Say how safe a lock is: a fixed battery of situations, and a report card; several locks are compared",
 		Long: `Audit tries a lock in a fixed battery of situations: restarts that forget and that remember, power
 cuts, clocks that jump and drift, masters and clients that stop and die, partitions, lost and late
@@ -49,6 +50,10 @@ it), inherent (broken because an assumption is), inconclusive (with what to do),
 One of Lockpick's own locks (--lock, or its name alone) is tried on simulated masters, in many schedules. A
 lock behind a command (--client, or the name of a client that comes with Lockpick) is tried on
 redis-server processes. Broken cells keep a run with a report.
+
+A SCENARIO.yaml with a service (docs/services.md) has a lock on any other store: its client is tried on
+its servers, in all situations that such servers can have; the rows that need Redis say so. --client
+names another client of the same servers.
 
 Several names make a scoreboard: each client is audited on redis-server processes, and what is broken is
 replayed: only what came back every time is called broken. One page compares them, with the story of
@@ -69,6 +74,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
   lockpick audit --client 'python3 lock.py'                your lock, on redis-server processes
   lockpick audit redis-py --budget full                    a client that comes with Lockpick
   lockpick audit redis-py go-redsync                       two of them, compared
+  lockpick audit examples/services/etcd.yaml --trust       a lock on three servers of etcd
   lockpick audit --lock redlock-weak-token --html card.html --markdown card.md
   lockpick audit --client ./lock --baseline audit.json --junit audit.xml     in CI
   lockpick audit --lock single --only restart-forgets,restart-remembers
@@ -107,13 +113,18 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.IntVar(&flags.confirm.Times, "replays", 3, "of a scoreboard: how often in a row what is broken has to come back")
 	f.IntVar(&flags.confirm.Attempts, "attempts", 5, "of a scoreboard: runs of each replay, at most")
 	flags.shard.register(cmd, "situations")
+	flags.programs.flag(cmd, "a scenario")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
 	return cmd
 }
 
 func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
-	if len(args) == 1 {
+	if len(args) == 1 && isScenario(args[0]) {
+		if err := flags.service(cmd, args[0]); err != nil {
+			return err
+		}
+	} else if len(args) == 1 {
 		if cmd.Flags().Changed("lock") || cmd.Flags().Changed("client") {
 			return usageError{fmt.Errorf("%s: name the lock once: as an argument, or with --lock or --client", args[0])}
 		}
@@ -134,7 +145,7 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	if flags.strict && flags.baseline == "" {
 		return usageError{errors.New("--strict is about what is new since a baseline: add --baseline FILE")}
 	}
-	if cmd.Flags().Changed("client") {
+	if cmd.Flags().Changed("client") && flags.On == nil {
 		words, err := clientCommandOf(flags.client)
 		if err != nil {
 			return usageError{fmt.Errorf("--client: %w", err)}
@@ -143,7 +154,7 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	}
 	if flags.Driver == "" {
 		switch {
-		case len(flags.Client) > 0:
+		case len(flags.Client) > 0, flags.On != nil:
 			flags.Driver = scenario.Process
 		case connects(flags.Lock):
 			flags.Driver = scenario.Virtual
@@ -192,6 +203,32 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	}
 	show.done()
 	return reportAudit(cmd.OutOrStdout(), judged, flags)
+}
+
+// isScenario reports whether an argument is a file with a scenario, and no name of a lock.
+func isScenario(arg string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(arg))
+}
+
+// service makes the subject of the audit the lock of a scenario file on the servers of its service.
+func (x *auditFlags) service(cmd *cobra.Command, file string) error {
+	s, err := scenario.Load(file)
+	if err != nil {
+		return usageError{err}
+	}
+	switch {
+	case s.Service == nil:
+		return usageError{fmt.Errorf("%s describes no service, and an audit has scenarios of its own: name the lock (--lock or --client)", file)}
+	case cmd.Flags().Changed("lock"), cmd.Flags().Changed("driver"), cmd.Flags().Changed("image"):
+		return usageError{fmt.Errorf("%s says what lock and servers are tried: leave --lock, --driver and --image out", file)}
+	}
+	if cmd.Flags().Changed("client") {
+		if s.Client, err = clientCommandOf(x.client); err != nil {
+			return usageError{fmt.Errorf("--client: %w", err)}
+		}
+	}
+	x.On = &s
+	return x.programs.askAbout(cmd, []string{file}, &s)
 }
 
 // reportAudit writes the requested outputs and the baseline, prints the card to out, and returns the command's

@@ -4,7 +4,10 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +43,59 @@ func TestAuditOfAClient(t *testing.T) {
 	for _, bad := range []string{"false", "no-such-command-anywhere"} {
 		if _, stderr, code := lockpick(t, dir, "audit", "--client", bad); code != exitUsage || !strings.Contains(stderr, "--client: ") {
 			t.Errorf("%s: exit %d\n%s", bad, code, stderr)
+		}
+	}
+}
+
+// TestAuditOfALockOnAnotherStore: on etcd, a client that counts the time is safe where it is cut off, and one that waits for
+// Done is broken. L1 is not tested, and rows that need Redis say so. What the file names is not started without --trust.
+func TestAuditOfALockOnAnotherStore(t *testing.T) {
+	if _, err := exec.LookPath("etcd"); err != nil {
+		t.Skip(".ci/setup test installs what is missing: ", err)
+	}
+	client := filepath.Join(t.TempDir(), "lockpick-etcd")
+	if out, err := exec.Command("go", "build", "-C", "../examples/services/etcd", "-o", client, ".").CombinedOutput(); err != nil {
+		t.Skipf("the client in Go needs the modules of etcd: %v: %s", err, out)
+	}
+	scenario, err := os.ReadFile("../examples/services/etcd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "etcd.yaml"), scenario, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := lockpick(t, dir, "audit", "etcd.yaml", "--client", client+" timed"); code != exitUsage || !strings.Contains(stderr, "Add --trust") {
+		t.Errorf("without --trust: exit %d\n%s", code, stderr)
+	}
+	for mode, want := range map[string]string{"timed": "safe", "done": "broken"} {
+		stdout, stderr, code := lockpick(t, dir, "audit", "etcd.yaml", "--trust", "--client", client+" "+mode, "--only", "client-apart,powercut-always,restart-forgets,minority-down", "--json")
+		var got struct {
+			Lock               string
+			Versions, Untested map[string]string
+			Situations         []struct {
+				ID, Skipped string
+				Cells       []struct{ Level, Outcome string }
+			}
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		if got.Lock != "etcd" || got.Versions["etcd"] == "" || got.Untested["quorum"] == "" || len(got.Situations) != 4 {
+			t.Errorf("%s: exit %d, %+v\n%s", mode, code, got, stderr)
+		}
+		for _, s := range got.Situations {
+			if s.ID != "client-apart" {
+				if s.Skipped == "" {
+					t.Errorf("%s was tried on etcd", s.ID)
+				}
+				continue
+			}
+			for level, outcome := range map[string]string{"L1": "not applicable", "L2": want} {
+				if !slices.ContainsFunc(s.Cells, func(c struct{ Level, Outcome string }) bool { return c.Level == level && c.Outcome == outcome }) {
+					t.Errorf("%s: %s is not %s: %v\n%s", mode, level, outcome, s.Cells, stderr)
+				}
+			}
 		}
 	}
 }

@@ -107,6 +107,9 @@ func TestAuditBadInput(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "junk.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "redis.yaml"), []byte("faults: [kill]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for says, args := range map[string][]string{
 		`--lock: "nolock" is unknown`:               {"--lock", "nolock"},
 		`--only: "noise" is unknown`:                {"--only", "noise"},
@@ -115,6 +118,7 @@ func TestAuditBadInput(t *testing.T) {
 		`--client: no command is given`:             {"--client", " "},
 		`--client: clients that are processes need`: {"--client", "true", "--driver", "sim"},
 		`--update-baseline needs --baseline FILE`:   {"--update-baseline"},
+		`redis.yaml describes no service`:           {"redis.yaml"},
 		`junk.json is no result of lockpick audit`:  {"--baseline", "junk.json"},
 	} {
 		if out, stderr, code := lockpick(t, dir, append([]string{"audit"}, args...)...); code != exitUsage || !strings.Contains(stderr, says) {

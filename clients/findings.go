@@ -1,5 +1,7 @@
 package clients
 
+import "cmp"
+
 // Finding is a statement about a library, and the result of the program or audit that tests it.
 // Programs are in the folder findings or in the Go module.
 type Finding struct {
@@ -13,7 +15,9 @@ type Finding struct {
 	Shows     string // the line that the program prints; with Audit: the result of the situation
 
 	Audit   string // the audit command that shows it instead of a program
+	Run     string // the command of a run that shows it instead; a test of examples/services runs the same
 	Masters int    // number of masters that the program uses
+	Store   string // the store that the program uses one server of instead: etcd or ZooKeeper
 
 	file   string     // the program, in findings/; empty: it is in the Go module
 	run    [][]string // interpreters to try
@@ -65,12 +69,24 @@ var Findings = []Finding{
 		Said:  "with a TTL of 2 s, mutual exclusion (L2) is violated when the holder is cut off from its master for 4 s",
 		Shows: "cut off for 5 s: c4 was granted the lock while c3 could still rely on it for 0.73 s, as its context had not ended",
 		Audit: "lockpick audit --client go-rueidislock --only cut-off-holder"},
+	{Name: "etcd3-type-error", Level: "AV", Library: "python3-etcd3", Version: "0.12.0", Date: "2026-11-26", Confirmed: true, Store: "etcd",
+		Said:  "with tenacity 8.2.1, acquire() raises TypeError whenever another has the lock and the timeout is not 0",
+		Shows: "the first: True; while it has the lock, the second with timeout 0: False, with 5 s: TypeError, without a limit: TypeError",
+		file:  "etcd3_type_error.py", run: python, debian: "python3-etcd3"},
+	{Name: "kazoo-timeout", Level: "AV", Library: "kazoo", Version: "2.8.0", Date: "2026-11-26", Confirmed: true, Store: "ZooKeeper",
+		Said:  "acquire(timeout=T) may take much longer than T: it waits for the whole T again each time that the contender before it is gone",
+		Shows: "acquire(timeout=2) took longer than 2.5 s: True",
+		file:  "kazoo_timeout.py", run: python, debian: "python3-kazoo"},
+	{Name: "etcd-session-done", Level: "L2", Library: "etcd client concurrency.Session", Version: "3.7.3", Date: "2026-11-26", Confirmed: true,
+		Said:  "a client that is cut off from all servers is told by Done that its session is over only after another may have been granted the lock. A client that counts the time from its last answered keep-alive is not affected",
+		Shows: "c3 was cut off, c2 was granted the lock at 2.51 s, and the Done of c3 was closed at 3.31 s: for 0.80 s both could rely on it",
+		Run:   "lockpick run examples/services/etcd.yaml --trust --client 'lockpick-etcd done' --faults client-partition --property L2"},
 }
 
 // Command returns the command line that reproduces a finding.
 func (f *Finding) Command() string {
-	if f.Audit != "" {
-		return f.Audit
+	if shown := cmp.Or(f.Audit, f.Run); shown != "" {
+		return shown
 	}
 	return "go test -tags real ./clients -run 'TestFindings/" + f.Name + "$' -count 3 -v"
 }

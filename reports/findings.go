@@ -30,4 +30,4 @@ func FindingsMarkdown(w io.Writer) error {
 }
 
 const findingsIntro = "Each was seen three times in a row with the version that is named, on the day that is named; other versions may differ. The level says what breaks for somebody who relies on it ([levels](checking.md)). " +
-	"The commands that begin with go run in a checkout of Lockpick, and need the library; the others need what `lockpick list clients` says. The locks as a whole are compared on the [scoreboard](scoreboard.md)."
+	"The commands that begin with go run in a checkout of Lockpick, and need the library; a run or an audit needs what `lockpick list clients` or [services.md](services.md) says. The locks as a whole are compared on the [scoreboard](scoreboard.md)."

@@ -103,7 +103,13 @@ func summary(r *audit.Result) string {
 
 // notVaried says what the card says nothing about.
 func notVaried(r *audit.Result) string {
-	return "Not varied: " + strings.Join(r.NotVaried(), ", ") + "."
+	text := "Not varied: " + strings.Join(r.NotVaried(), ", ") + "."
+	for _, p := range checker.Properties {
+		if why := r.Untested[p.Name]; why != "" && p.Leads {
+			text += fmt.Sprintf(" Not tested: %s, and all that rests on votes: %s.", p.Level, why)
+		}
+	}
+	return text
 }
 
 // verdictWord returns the verdict as the card shows it: BROKEN, SAFE, INTERRUPTED or INCONCLUSIVE.

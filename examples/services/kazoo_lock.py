@@ -61,10 +61,14 @@ def acquire(key, within):
     lock = client.Lock("/locks/" + key)
     if not lock.acquire(timeout=within):
         return {"type": "fail", "error": "not acquired in time"}
-    fence = client.get_async(lock.path + "/" + lock.node).get(timeout=ttl)[1].czxid
-    answer = {"type": "ok", "token": lock.node, "fence": fence}
-    if TIMED:
-        answer["at"], answer["left"] = renew(), int(ttl * 1e9)
+    try:
+        fence = client.get_async(lock.path + "/" + lock.node).get(timeout=ttl)[1].czxid
+        answer = {"type": "ok", "token": lock.node, "fence": fence}
+        if TIMED:
+            answer["at"], answer["left"] = renew(), int(ttl * 1e9)
+    except Exception:
+        lock.release()  # the session would keep the lock for good
+        raise
     held[key] = (lock, lock.node)
     return answer
 

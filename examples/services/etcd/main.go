@@ -133,6 +133,7 @@ func (c *client) acquire(key string, within time.Duration) (message, error) {
 	answer := message{"type": "ok", "token": h.mutex.Key(), "fence": h.mutex.Header().Revision}
 	if c.timed {
 		if answer["at"], answer["left"], err = c.renew(ctx, h); err != nil {
+			go session.Close() // it would keep the lock for good
 			return nil, err
 		}
 	}

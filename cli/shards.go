@@ -92,7 +92,7 @@ func onlyFlags(cmd *cobra.Command, these []string, why string) (err error) {
 }
 
 // saidByParts is why a command that reads parts does not take a flag.
-const saidByParts = "is about what is tried: the parts say what was"
+const saidByParts = "cannot be combined with parts: they say what was tried"
 
 // withParts lists the flags of a command that reads parts: those that say where the result goes, and some more.
 func withParts(more ...string) []string {

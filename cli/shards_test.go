@@ -109,8 +109,8 @@ func TestMistakesWithShards(t *testing.T) {
 		{"claims nowhere.json", "nowhere.json"},
 		{"claims not-a-part.json", "it does not begin with the job"},
 		{"claims part.json", `its units are "situations", not claims`},
-		{"audit part.json --seed 3", "--seed is about what is tried: the parts say what was"},
-		{"search part.json not-a-part.json", "these parts do not belong together"},
+		{"audit part.json --seed 3", "--seed cannot be combined with parts: they say what was tried"},
+		{"search part.json not-a-part.json", "these parts cannot be read as one job"},
 		{"merge part.json", "there is no command merge"},
 	} {
 		_, stderr, code := lockpick(t, dir, strings.Fields(c.args)...)

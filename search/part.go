@@ -58,7 +58,7 @@ type Comparable interface {
 }
 
 // ErrParts reports that parts do not belong together, or that a file is not a part.
-var ErrParts = errors.New("these parts do not belong together")
+var ErrParts = errors.New("these parts cannot be read as one job")
 
 // NewPart returns a part without results. of names everything that the results depend on.
 func NewPart[R any](kind string, of map[string]string, units []string, s Shard) *Part[R] {

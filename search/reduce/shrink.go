@@ -337,8 +337,9 @@ func (k *shrinker) reportStatus() {
 		elapsed := time.Since(k.began)
 		k.how.Live(int(elapsed.Milliseconds()), int(k.how.TimeLimit.Milliseconds()), func() string {
 			size := sizeOf(k.best)
-			return fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",
-				elapsed.Seconds(), size.Faults, size.Clients, size.Masters, size.Keys, k.runs)
+			return fmt.Sprintf("shrinking, %5.1fs: %s, %s, %s, %s; %s",
+				elapsed.Seconds(), narrative.Count(size.Faults, "fault", "faults"), narrative.Count(size.Clients, "client", "clients"),
+				narrative.Count(size.Masters, "master", "masters"), narrative.Count(size.Keys, "key", "keys"), narrative.Count(k.runs, "simulation", "simulations"))
 		})
 	}
 }

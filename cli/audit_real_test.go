@@ -65,7 +65,7 @@ func TestAuditOfALockOnAnotherStore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "etcd.yaml"), scenario, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := lockpick(t, dir, "audit", "etcd.yaml", "--client", client+" timed"); code != exitUsage || !strings.Contains(stderr, "Add --trust") {
+	if _, stderr, code := lockpick(t, dir, "audit", "etcd.yaml", "--client", client+" timed", "--only", "client-apart", "--most", "1"); code != exitUsage || !strings.Contains(stderr, "Add --trust") {
 		t.Errorf("without --trust: exit %d\n%s", code, stderr)
 	}
 	for mode, want := range map[string]string{"timed": "safe", "done": "broken"} {

@@ -44,7 +44,7 @@ func promisesNoTime(h *history.Packed) bool {
 		if op.F != history.FAcquire || op.Type != history.OK || op.Value == nil {
 			continue
 		}
-		if g := (history.Grant{At: op.Time, Until: op.Value.ValidUntil}); !g.Endless() {
+		if g := (history.Grant{Until: op.Value.ValidUntil}); !g.Endless() {
 			return false
 		}
 		leases++

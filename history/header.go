@@ -5,8 +5,9 @@ import "time"
 // FormatVersion is the version of the format that this package writes.
 //
 // Version 2 added the end mark (FEnd), which shows that a history is complete, and the fields
-// ttl, delay and redis_key.
-const FormatVersion = 2
+// ttl, delay and redis_key. In version 3 a lease without an end is valid until Endless, and a lease that ends in many
+// days has that end; before, both were the same.
+const FormatVersion = 3
 
 // Imported is the driver in the header of a history that was made from the logs of a lock that
 // Lockpick did not run (see package logs). Such a history contains only clients, no votes and no

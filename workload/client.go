@@ -236,8 +236,11 @@ func (c *client) renewed(key string, l Lease) {
 	}
 }
 
-// until converts the end of a lease's validity to a time of the run.
+// until converts the end of a lease's validity to a time of the run. A lease without an end has none on any clock.
 func (c *client) until(l Lease) time.Duration {
+	if c.w.since(l.Until()) > history.Endless/2 {
+		return history.Endless
+	}
 	return c.trueTime(l.Until())
 }
 

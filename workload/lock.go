@@ -54,6 +54,9 @@ type Writer interface {
 // that method instead of reading a clock.
 type Validator interface{ Valid() bool }
 
+// Fixed is a lease whose end nobody can move: if Fixed is true, the lock has no extend, and no client calls it.
+type Fixed interface{ Fixed() bool }
+
 // ErrGone says that a client has ended. Its current operation may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 

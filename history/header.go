@@ -41,6 +41,7 @@ type Header struct {
 	Duplicates  bool              `json:"duplicates,omitempty"`  // the simulated network may deliver a request twice
 	HungHolder  time.Duration     `json:"hung_holder,omitempty"` // how long a lock that renews leases by itself may keep the lease of a hung holder, ns
 	DeadWaiter  time.Duration     `json:"dead_waiter,omitempty"` // how long a lock with a queue waits for each waiter that is gone, ns
+	Retry       time.Duration     `json:"retry,omitempty"`       // the longest time between two attempts to acquire a key that nobody holds, which the lock states, ns; 0: it states none
 	Fair        bool              `json:"fair,omitempty"`        // the lock claims to serve waiters in the order of their calls
 	Faults      []string          `json:"faults"`                // the kinds of faults that the campaign was to inject
 	Properties  []string          `json:"properties,omitempty"`  // the properties that the scenario names: some are judged only if named

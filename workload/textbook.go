@@ -266,6 +266,9 @@ const (
 )
 
 func (l *textbook) delay() time.Duration {
+	if l.mutations.oversleeps && l.random(2) == 0 {
+		return l.env.TTL
+	}
 	if l.mutations.fixedDelay {
 		return (delayMin + delayMax) / 2
 	}

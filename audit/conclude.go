@@ -48,6 +48,10 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 		}
 	}
 	row.Complete = complete
+	if complete && slices.Contains(s.Needs, NeedsExtend) && fixed(mine) {
+		row.Skipped = needs[NeedsExtend]
+		return row, nil
+	}
 	for _, property := range append(properties(), s.extra()...) {
 		f, evidence := find(s, mine, property, complete)
 		if f == nil || f.Outcome != Broken && a.subject.unread(checker.Named(property).Level) {
@@ -94,7 +98,7 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
 	case row.Schedules == 0:
 		f.Why, f.Help = "interrupted before it was tried", judge.Program+" audit --resume goes on"
-	case !a.subject.judges(level), featureOf(level) == checker.Extensions && !a.subject.Extends, featureOf(level) == checker.FencingTokens && !a.subject.Fencing:
+	case !a.subject.judges(level), featureOf(level) == checker.Extensions && (!a.subject.Extends || fixed(all)), featureOf(level) == checker.FencingTokens && !a.subject.Fencing:
 		return nil
 	default:
 		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))
@@ -104,6 +108,23 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 		f.Help = "try --budget full"
 	}
 	return f
+}
+
+// fixed reports whether the schedules show that the lock has no extend: no lease that they granted could be extended.
+func fixed(all []*series) bool {
+	granted := false
+	for _, x := range all {
+		for _, t := range x.trials {
+			switch {
+			case t == nil || t.leases == 0:
+			case !t.fixed:
+				return false
+			default:
+				granted = true
+			}
+		}
+	}
+	return granted
 }
 
 // whyInvalid returns why the first schedule that proves nothing about a level does not; empty: none says.

@@ -106,6 +106,7 @@ var convictions = []conviction{
 	{"reentrant-inner-frees", "nested", checker.MutualExclusion},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 	{"fair-barging", "quiet", checker.Fairness},
+	{"redlock-missed-wakeup", "long-waits", checker.WakeUp},
 }
 
 // TestEveryPlantedBugHasAConviction: no lock that is wrong on purpose is left out of the table.

@@ -31,6 +31,7 @@ type trial struct {
 	scenario scenario.Scenario
 	results  []search.Judgement
 	leases   int
+	fixed    bool // its leases show that the lock has no extend
 	notes    []string
 	hints    []judge.Hint
 	waiting  judge.Waiting
@@ -68,7 +69,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		return nil, err
 	}
 	r := x.Result
-	t := &trial{scenario: x.Scenario, leases: r.Counts.Granted, notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: x.Run, versions: r.Versions}
+	t := &trial{scenario: x.Scenario, leases: r.Counts.Granted, fixed: checker.CannotExtend(history.Pack(x.History)), notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: x.Run, versions: r.Versions}
 	faults := history.Faults(x.History.Ops)
 	add := func(v *checker.Result) {
 		if checker.Named(v.Name).NotOfLock {

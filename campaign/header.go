@@ -76,7 +76,7 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 		Kind: kind, Permits: permits,
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: driver, Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
 		Persistence: persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
-		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, Fair: lock.Fair, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
+		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, Retry: lock.Retry, Fair: lock.Fair, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Client: s.Client, Until: until(s.RunsCommand(), hello),
 		Versions: versions,

@@ -156,6 +156,7 @@ var convictions = []conviction{
 	{"redisson-redlock", checker.OwnKeys, standsBetween(4500 * time.Millisecond)},
 	{"fair-one-token", checker.MutualExclusion, pausesFirst},
 	{"fair-barging", checker.Fairness, func(*scenario.Scenario) {}},
+	{"redlock-missed-wakeup", checker.WakeUp, func(s *scenario.Scenario) { s.Clients = 2 }},
 	{"redlock-shared-token", checker.MutualExclusion, used(workload.ShareLock, workload.ReleaseTwice)},
 	{"redlock-process-token", checker.MutualExclusion, used(workload.ShareProcess)},
 	{"redlock-extend-released", checker.OrphanKeys, used(workload.ExtendAfterRelease)},

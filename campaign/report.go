@@ -153,7 +153,7 @@ func (x *Session) until(began time.Duration, e Event) (time.Duration, error) {
 	case e.TTLMS == nil:
 		return 0, errors.New("ttl_ms is missing: the TTL of the lease in milliseconds, or 0 if it lasts until it is released")
 	case *e.TTLMS == 0:
-		return began + history.Endless, nil
+		return history.Endless, nil
 	}
 	ttl := time.Duration(*e.TTLMS * float64(time.Millisecond))
 	if ttl < 0 || ttl > x.c.s.TTL {

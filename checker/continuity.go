@@ -23,7 +23,7 @@ type revival struct {
 
 var Continuity = Property{
 	Name: "continuity", Level: "EXT", Says: "an extension revives no key that was gone", Help: "--extend 1", Votes: true, Needs: Extensions,
-	rules: &rules{judge: (*run).continuity, gaps: []gap{noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
+	rules: &rules{judge: (*run).continuity, gaps: []gap{cannotExtend, noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
 }
 
 // continuity judges EXT: the lease that an extension prolongs has never been lost. A master that

@@ -37,6 +37,9 @@ func TestDocumentedHistoriesViolate(t *testing.T) {
 			if _, value, ok := strings.Cut(options, "kind="); ok {
 				header.Kind = history.LockKind(strings.Fields(value)[0])
 			}
+			if _, value, ok := strings.Cut(options, "retry="); ok {
+				header.Retry, _ = time.ParseDuration(value)
+			}
 			if _, value, ok := strings.Cut(options, "permits="); ok {
 				header.Permits, _ = strconv.Atoi(strings.Fields(value)[0])
 			}

@@ -32,7 +32,7 @@ const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 var Extension = Property{
 	Name: "extension", Level: "EXT", Says: "an extension is granted only while the lease is valid, by a quorum", Help: "--extend 1",
 	Leads: true, Needs: Extensions,
-	rules: &rules{judge: (*run).extension, gaps: []gap{noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
+	rules: &rules{judge: (*run).extension, gaps: []gap{cannotExtend, noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
 }
 
 // extension judges EXT: an extension is granted only while the lease that it

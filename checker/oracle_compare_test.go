@@ -32,7 +32,7 @@ var oracleOf = map[string]func(*oracle) finding{
 	"no-stale-write": (*oracle).noStaleWrite, "fenced-writes": (*oracle).fencedWrites, "no-lost-update": (*oracle).noLostUpdate,
 	"fencing-monotone": (*oracle).fencingMonotone, "extension": (*oracle).extension, "continuity": (*oracle).continuity,
 	"deadlock-freedom": (*oracle).deadlockFreedom, "holder-loss": (*oracle).holderLoss,
-	"availability": (*oracle).availability, "minority-failure": (*oracle).minorityFailure, "progress": (*oracle).progress,
+	"availability": (*oracle).availability, "minority-failure": (*oracle).minorityFailure, "progress": (*oracle).progress, "wake-up": (*oracle).wakeUp,
 	"quorum-granted": (*oracle).quorumGranted, "fairness": (*oracle).fairness, "orphan-keys": (*oracle).orphanKeys, "ghost-keys": (*oracle).ghostKeys, "returns": (*oracle).returns, "no-crash": (*oracle).noCrash,
 }
 

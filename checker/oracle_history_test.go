@@ -192,6 +192,9 @@ func (m *maker) drawHeader() {
 	if m.chance(15) {
 		h.DeadWaiter = pick(m, []time.Duration{time.Second, 5 * time.Second})
 	}
+	if m.chance(40) {
+		h.Retry = pick(m, []time.Duration{m.tick, 100 * time.Millisecond, 2 * time.Second, 5 * m.tick})
+	}
 	if m.chance(35) {
 		h.Resource = pick(m, []string{"cas-mark-last", "cas-mark-first"})
 	}

@@ -445,3 +445,51 @@ func (o *oracle) progress() finding {
 	}
 	return o.starved(o.waits(true), 2*time.Second+time.Duration(o.h.Clients)*200*time.Millisecond, 0, judged)
 }
+
+// wakeUp finds the parts of waits in which no SET for the key was on its way for longer than the lock may pause.
+func (o *oracle) wakeUp() (f finding) {
+	f.late = true
+	slowest := time.Duration(0)
+	for _, v := range o.votes {
+		slowest = max(slowest, v.at-v.sent)
+	}
+	bound := o.h.Retry + 250*time.Millisecond + 2*slowest + o.slack
+	judged := 0
+	for _, w := range o.waits(true) {
+		known := true
+		for _, a := range o.askings() {
+			if a.key == w.key && a.from < w.to && a.to > w.from {
+				known = known && slices.ContainsFunc(o.votes, func(v *vote) bool { return v.client == a.client && v.command == history.CommandSet })
+			}
+		}
+		if !known {
+			continue
+		}
+		if w.granted {
+			judged++
+		}
+		ends := []time.Duration{w.to}
+		for _, v := range o.votes {
+			if v.key == w.key && v.command == history.CommandSet && v.sent < w.to && v.at >= w.from {
+				ends = append(ends, v.sent)
+			}
+		}
+		for _, to := range ends {
+			from := w.from
+			for _, v := range o.votes {
+				if v.key == w.key && v.command == history.CommandSet && v.sent < to {
+					from = max(from, v.at)
+				}
+			}
+			if at := (violation{w.key, from, to}); to-from > bound && !slices.Contains(f.found, at) {
+				f.found = append(f.found, at)
+			}
+		}
+	}
+	f.untested = o.h.Retry == 0 || judged == 0 && len(f.found) == 0
+	f.rows = []row{{max(judged, len(f.found)), 3}}
+	if f.untested {
+		f.found = nil
+	}
+	return f
+}

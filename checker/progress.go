@@ -20,6 +20,18 @@ var Progress = Property{
 // shortly after a fault, a pause, a crash or a missing answer does not count: earlier keys may
 // still be stored for a TTL.
 func (r *run) progress() *judgement {
+	waits := r.quietWaits()
+	judged := 0
+	for _, d := range waits {
+		if d.Granted != nil && r.InWindow(d.To) {
+			judged++
+		}
+	}
+	return r.judgeWaits(waits, progressPatience(r.History.Header.Clients)+r.History.Header.Settle, nothing, judged, "while nothing was wrong and nobody held it", r.explainDivided)
+}
+
+// quietWaits returns the waits in which nothing was wrong, nor shortly before.
+func (r *run) quietWaits() []facts.Wait {
 	ttl := r.History.Header.TTL
 	after := ttl + ttl/10 + time.Second
 	if settle := r.History.Header.Settle; settle > 0 {
@@ -65,14 +77,7 @@ func (r *run) progress() *judgement {
 		}
 	}
 	but = append(but, silent...)
-	waits := r.WaitsExcept(facts.Union(but, 0))
-	judged := 0
-	for _, d := range waits {
-		if d.Granted != nil && r.InWindow(d.To) {
-			judged++
-		}
-	}
-	return r.judgeWaits(waits, progressPatience(r.History.Header.Clients)+r.History.Header.Settle, nothing, judged, "while nothing was wrong and nobody held it", r.explainDivided)
+	return r.WaitsExcept(facts.Union(but, 0))
 }
 
 // progressPatience returns how long it may take without any fault if nobody holds the lock: the

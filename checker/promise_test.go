@@ -10,13 +10,13 @@ import (
 
 // TestLeaseWithoutEndDoesNotViolateMinValidity checks that a lock whose leases have no end does not
 // violate min-validity when its key expires, whether the header says so or the lease. The same history
-// violates it if the lock promises ten hours.
+// violates it if the lock promises ten hours or fifty days.
 func TestLeaseWithoutEndDoesNotViolateMinValidity(t *testing.T) {
 	for _, x := range []struct {
 		until    string
 		valid    time.Duration
 		violated bool
-	}{{"", 10 * time.Hour, true}, {"", history.Endless, false}, {history.UntilReleased, 10 * time.Hour, false}} {
+	}{{"", 10 * time.Hour, true}, {"", 50 * 24 * time.Hour, true}, {"", history.Endless, false}, {history.UntilReleased, 10 * time.Hour, false}} {
 		h := &history.History{Header: history.Header{Driver: "process", Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: 2 * time.Second, Until: x.until}}
 		add := func(at time.Duration, process string, kind history.Type, f string, v history.Value) {
 			h.Ops = append(h.Ops, history.Op{Index: len(h.Ops), Time: at, Process: process, Type: kind, F: f, Key: "k0", Value: &v})
@@ -44,7 +44,7 @@ func TestReasonOfALockThatPromisesNoTime(t *testing.T) {
 		for _, op := range []history.Op{
 			{Time: from, Process: client, Type: history.Invoke, F: history.FAcquire, Value: &history.Value{}},
 			{Time: from + time.Millisecond, Process: "m1", Type: history.OK, F: history.FVote, Value: &history.Value{Token: token, Client: client, Command: history.CommandSet, Yes: true, TTL: 2 * time.Second}},
-			{Time: from + 2*time.Millisecond, Process: client, Type: history.OK, F: history.FAcquire, Value: &history.Value{Token: token, ValidUntil: 24 * time.Hour}},
+			{Time: from + 2*time.Millisecond, Process: client, Type: history.OK, F: history.FAcquire, Value: &history.Value{Token: token, ValidUntil: history.Endless}},
 		} {
 			op.Index, op.Key = len(h.Ops), "k0"
 			h.Ops = append(h.Ops, op)

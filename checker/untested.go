@@ -16,11 +16,26 @@ type gap struct {
 var (
 	nobodyLooked       = gap{lacks(history.FSnapshot), "nobody asked the masters what they store"}
 	nobodyEntered      = gap{lacks(history.FEnter), "no client entered a critical section"}
+	cannotExtend       = gap{CannotExtend, "the lock has no extend"}
 	noExtension        = gap{lacks(history.FExtend), "no lease was extended"}
 	noExtensionByVotes = gap{nil, "no extension was granted by votes that were recorded"}
 	notHealed          = gap{lacks(history.FHealed), "the run ended before the faults had healed"}
 	noFencing          = gap{func(h *history.Packed) bool { return !h.Header.Fencing }, "the leases of this lock carry no fencing tokens"}
 )
+
+// CannotExtend reports whether the lock of a history has no extend, as each of its grants says.
+func CannotExtend(h *history.Packed) bool {
+	granted := false
+	for _, op := range h.All() {
+		if op.F == history.FAcquire && op.Type == history.OK && op.Value != nil {
+			if !op.Value.Fixed {
+				return false
+			}
+			granted = true
+		}
+	}
+	return granted
+}
 
 // lacks returns whether a history lacks an operation.
 func lacks(f string) func(*history.Packed) bool {
@@ -44,7 +59,7 @@ func promisesNoTime(h *history.Packed) bool {
 		if op.F != history.FAcquire || op.Type != history.OK || op.Value == nil {
 			continue
 		}
-		if g := (history.Grant{At: op.Time, Until: op.Value.ValidUntil}); !g.Endless() {
+		if g := (history.Grant{Until: op.Value.ValidUntil}); !g.Endless() {
 			return false
 		}
 		leases++

@@ -48,6 +48,7 @@ const (
 	bitFence
 	bitWritten
 	bitFenced
+	bitFixed
 	bitClient
 	bitCommand
 	bitYes
@@ -153,6 +154,8 @@ func (d *decoder) plainValue(v *Value) bool {
 			bit, ok = bitWritten, number(d, &v.Value)
 		case "fenced":
 			bit, ok = bitFenced, d.boolean(&v.Fenced)
+		case "fixed":
+			bit, ok = bitFixed, d.boolean(&v.Fixed)
 		case "client":
 			bit, ok = bitClient, d.text(&v.Client)
 		case "command":

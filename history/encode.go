@@ -46,6 +46,7 @@ func (e *fields) value(v *Value) {
 	e.text("token", v.Token)
 	e.number("valid_until", int64(v.ValidUntil))
 	e.number("fence", v.Fence)
+	e.flag("fixed", v.Fixed)
 	e.text("mode", v.Mode)
 	e.number("permits", int64(v.Permits))
 	e.number("value", v.Value)

@@ -5,8 +5,9 @@ import "time"
 // FormatVersion is the version of the format that this package writes.
 //
 // Version 2 added the end mark (FEnd), which shows that a history is complete, and the fields
-// ttl, delay and redis_key.
-const FormatVersion = 2
+// ttl, delay and redis_key. In version 3 a lease without an end is valid until Endless, and a lease that ends in many
+// days has that end; before, both were the same.
+const FormatVersion = 3
 
 // Imported is the driver in the header of a history that was made from the logs of a lock that
 // Lockpick did not run (see package logs). Such a history contains only clients, no votes and no
@@ -40,6 +41,7 @@ type Header struct {
 	Duplicates  bool              `json:"duplicates,omitempty"`  // the simulated network may deliver a request twice
 	HungHolder  time.Duration     `json:"hung_holder,omitempty"` // how long a lock that renews leases by itself may keep the lease of a hung holder, ns
 	DeadWaiter  time.Duration     `json:"dead_waiter,omitempty"` // how long a lock with a queue waits for each waiter that is gone, ns
+	Retry       time.Duration     `json:"retry,omitempty"`       // the longest time between two attempts to acquire a key that nobody holds, which the lock states, ns; 0: it states none
 	Fair        bool              `json:"fair,omitempty"`        // the lock claims to serve waiters in the order of their calls
 	Faults      []string          `json:"faults"`                // the kinds of faults that the campaign was to inject
 	Properties  []string          `json:"properties,omitempty"`  // the properties that the scenario names: some are judged only if named

@@ -29,12 +29,23 @@ type ModeChange struct {
 	Mode  string
 }
 
-// Endless is the minimum validity of leases that last until they are released or their lock reports
-// them lost.
-const Endless = 24 * time.Hour
+// Endless is the end of the validity of a lease that promises no time: it lasts until it is released or its lock reports
+// it lost. No run lasts that long, and no TTL of a scenario comes near it.
+const Endless = 20 * 365 * 24 * time.Hour
 
-// Endless reports whether a grant promises no time, at least none that a run can tell from no end.
-func (g *Grant) Endless() bool { return g.Until-g.At > Endless/2 }
+// Endless reports whether a grant promises no time.
+func (g *Grant) Endless() bool { return g.Until >= Endless }
+
+// oldEndless is how much of a lease was left, at least, if it had no end in a history of format version 1 or 2: such
+// histories wrote the end as 24 h after the grant.
+const oldEndless = 12 * time.Hour
+
+// readOldEnd changes the end that old histories gave to leases without an end into Endless.
+func (op *Op) readOldEnd() {
+	if v := op.Value; v != nil && v.ValidUntil-op.Time > oldEndless {
+		v.ValidUntil = Endless
+	}
+}
 
 // Lease is one acquisition, with everything that a history contains about it.
 type Lease struct {

@@ -90,6 +90,9 @@ type Value struct {
 	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns since the run began
 	Fence      int64         `json:"fence,omitempty"`
 
+	// acquire
+	Fixed bool `json:"fixed,omitempty"` // the lock has no extend
+
 	// acquire, extend
 	Mode    string `json:"mode,omitempty"`    // ModeRead; empty: exclusive, or (extend) as before
 	Permits int    `json:"permits,omitempty"` // of a semaphore; 0: one

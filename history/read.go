@@ -103,6 +103,9 @@ func (r *Reader) accept(op *Op, err error, torn bool, unknown []string) error {
 		err = io.EOF
 	case err == nil:
 		err = r.checks.op(op, r.read, r.line, unknown)
+		if r.header.Format < 3 {
+			op.readOldEnd()
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("history: line %d: %w", r.line, err)

@@ -177,6 +177,8 @@ func valueField(v *Value, name string) any {
 		return &v.Value
 	case "fenced":
 		return &v.Fenced
+	case "fixed":
+		return &v.Fixed
 	case "client":
 		return &v.Client
 	case "command":

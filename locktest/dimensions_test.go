@@ -98,7 +98,7 @@ func by(r rule) func(Env) (Lock, error) {
 	}
 }
 
-// TestBugsInWhatIsVaried: an audit convicts twenty locks that are wrong for odd TTLs, odd names of keys, many keys, two
+// TestBugsInWhatIsVaried: an audit convicts 21 locks that are wrong for odd TTLs, odd names of keys, many keys, two
 // failures at once and callers that give up, each in its situation, and acquits the lock without the bug there.
 func TestBugsInWhatIsVaried(t *testing.T) {
 	racetest.Exclude(t, "it runs many schedules")
@@ -152,6 +152,9 @@ func TestBugsInWhatIsVaried(t *testing.T) {
 			r.lifetime = func(ttl time.Duration) time.Duration {
 				return time.Duration(ttl.Milliseconds()&(1<<31-1)) * time.Millisecond
 			}
+		}},
+		{"hours sent as milliseconds", "long-ttl", func(r *rule) {
+			r.lifetime = func(ttl time.Duration) time.Duration { return max(time.Second, ttl/time.Hour*time.Millisecond) }
 		}},
 		{"seconds in 8 bits", "long-ttl", func(r *rule) {
 			r.lifetime = func(ttl time.Duration) time.Duration { return time.Duration(uint8(ttl.Seconds())) * time.Second }

@@ -313,8 +313,6 @@ type lease struct {
 	untold func() bool // stops the callback that reports the loss; may be nil
 }
 
-var errNoExtend = errors.New("the lock does not extend leases")
-
 func (l *lease) Token() string    { return l.token }
 func (l *lease) Until() time.Time { return l.until }
 
@@ -332,8 +330,12 @@ func (l *lease) Context() context.Context {
 	return context.Background()
 }
 
+func (l *lease) Fixed() bool { return l.of.Extend == nil }
+
+var errNoExtend = errors.New("the lock has no extend")
+
 func (l *lease) Extend(ctx context.Context) (workload.Lease, error) {
-	if l.of.Extend == nil {
+	if l.Fixed() {
 		return nil, errNoExtend
 	}
 	return l.extend(ctx, l.of.Extend)

@@ -205,7 +205,7 @@ func (c *client) acquire(ctx context.Context, key string, share Share, timeout t
 		c.record(history.Fail, history.FAcquire, key, nil, err)
 		return nil, true
 	}
-	c.granted(history.FAcquire, key, lease, history.Value{Fence: lease.Fence(), Mode: share.Mode, Permits: share.Permits})
+	c.granted(history.FAcquire, key, lease, history.Value{Fence: lease.Fence(), Fixed: fixed(lease), Mode: share.Mode, Permits: share.Permits})
 	return lease, true
 }
 
@@ -236,8 +236,11 @@ func (c *client) renewed(key string, l Lease) {
 	}
 }
 
-// until converts the end of a lease's validity to a time of the run.
+// until converts the end of a lease's validity to a time of the run. A lease without an end has none on any clock.
 func (c *client) until(l Lease) time.Duration {
+	if c.w.since(l.Until()) > history.Endless/2 {
+		return history.Endless
+	}
 	return c.trueTime(l.Until())
 }
 
@@ -383,7 +386,17 @@ func (c *client) wakes(end context.CancelCauseFunc) {
 	c.wake = end
 }
 
+// fixed reports whether a lock has no extend.
+func fixed(lease Lease) bool {
+	f, ok := lease.(Fixed)
+	return ok && f.Fixed()
+}
+
+// extend returns the lease after its extension. Without an extension it is the same.
 func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
+	if fixed(lease) {
+		return lease, true
+	}
 	if longer, alive := c.extendBy(key, lease, "", lease.Extend); longer != nil || !alive {
 		return longer, alive
 	}

@@ -51,6 +51,8 @@ type Hello struct {
 	Kind history.LockKind `json:"kind,omitempty"` // which holds may overlap; empty: a mutex
 	Fair bool             `json:"fair,omitempty"` // the lock claims to serve waiters in the order of their calls
 
+	RetryMS float64 `json:"retry_ms,omitempty"` // the longest time between two attempts to acquire a key that nobody holds; 0: not stated
+
 	// Unbent is the reason why its clocks cannot be bent; nil: the client can (CanClock), or the
 	// harness can, or the run does not bend clocks.
 	Unbent error `json:"-"`

@@ -54,6 +54,9 @@ type Writer interface {
 // that method instead of reading a clock.
 type Validator interface{ Valid() bool }
 
+// Fixed is a lease whose end nobody can move: if Fixed is true, the lock has no extend, and no client calls it.
+type Fixed interface{ Fixed() bool }
+
 // ErrGone says that a client has ended. Its current operation may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 
@@ -129,6 +132,9 @@ type Kind struct {
 	Reentrant bool // its documentation says that its holder can acquire it again
 	Opaque    bool // masters do not store the token itself, so snapshots of them are no evidence
 	Fair      bool // its documentation says that it serves waiters in the order of their calls
+	// Retry is the longest time for which a waiter, according to the lock's documentation, sends nothing although nobody
+	// holds the key; 0: it states none.
+	Retry time.Duration
 	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter that
 	// has ended before it serves the next one; 0: it has no queue.
 	DeadWaiter time.Duration
@@ -139,7 +145,7 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
 	// to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b36
+	Bug    string // the planted bug: b1 to b37
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }

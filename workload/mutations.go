@@ -52,6 +52,7 @@ type mutations struct {
 
 	// Retries:
 	fixedDelay bool
+	oversleeps bool // every other delay lasts for a TTL
 
 	// Extension:
 	extend         func(key, token string, ttl time.Duration) []command // nil: compare-and-pexpire

@@ -146,6 +146,11 @@ var planted = []Kind{
 		New:     textbookWith(mutations{reuses: true}),
 	},
 	{
+		Name: "redlock-missed-wakeup", Bug: "b37", Twin: "textbook",
+		Summary: "a waiter misses a release that comes before it listens, and sleeps until the key would have expired",
+		Retry:   delayMax, New: textbookWith(mutations{oversleeps: true}),
+	},
+	{
 		Name: "fair-one-token", First: true, Fair: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),

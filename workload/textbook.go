@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/redlock/protocol"
 )
@@ -220,15 +221,12 @@ func (l *textbook) judge(t tally, left time.Duration) error {
 func (l *textbook) validity() time.Duration {
 	switch {
 	case l.mutations.forever:
-		return forever
+		return history.Endless
 	case l.mutations.noDrift:
 		return l.env.TTL
 	}
 	return l.env.TTL - l.env.TTL/100 - 2*time.Millisecond
 }
-
-// forever is the length of leases whose keys have no TTL.
-const forever = 24 * time.Hour
 
 // quorum returns how many masters must agree.
 func (l *textbook) quorum(t tally) int {
@@ -268,6 +266,9 @@ const (
 )
 
 func (l *textbook) delay() time.Duration {
+	if l.mutations.oversleeps && l.random(2) == 0 {
+		return l.env.TTL
+	}
 	if l.mutations.fixedDelay {
 		return (delayMin + delayMax) / 2
 	}

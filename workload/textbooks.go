@@ -5,12 +5,12 @@ var textbooks = []Kind{
 	{
 		Name: "textbook", Fencing: true, Claims: []int{10, 11, 16, 24, 51},
 		Summary: "Redlock in few lines, step by step as in the text: what the planted bugs are made of",
-		New:     textbookWith(mutations{}),
+		Retry:   delayMax, New: textbookWith(mutations{}),
 	},
 	{
 		Name: "textbook-single", Fencing: true, First: true, Claims: []int{3},
 		Summary: "the same on the first master alone: SET NX PX, and a script that compares and deletes",
-		New:     singleWith(mutations{}),
+		Retry:   delayMax, New: singleWith(mutations{}),
 	},
 	{
 		Name: "textbook-renewing", Fencing: true, Claims: []int{57},

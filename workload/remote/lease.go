@@ -140,8 +140,11 @@ func (l *lease) ask(r Request) (Message, error) {
 	return l.client.ask(r)
 }
 
+// Fixed reports whether the client's lock has no extend.
+func (l *lease) Fixed() bool { return !l.client.hello.Has(workload.CanExtend) }
+
 func (l *lease) Extend(context.Context) (workload.Lease, error) {
-	if !l.client.hello.Has(workload.CanExtend) {
+	if l.Fixed() {
 		return nil, &Refused{"the client cannot extend leases"}
 	}
 	return l.extend("")

@@ -1,0 +1,96 @@
+package campaign
+
+import (
+	"maps"
+	"slices"
+
+	"lockpick/campaign/scenario"
+	"lockpick/cluster"
+	"lockpick/cluster/service/spec"
+	"lockpick/workload"
+)
+
+// asProcesses returns the lock with clients that are processes: this program as lockpick client, or the
+// command of the scenario.
+func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
+	lock.New = func(s workload.Env) (workload.Lock, error) { return c.opt.Drivers.Client(c.command(), s) }
+	return lock
+}
+
+// clientEnv returns the environment of a client.
+func (c *campaign) clientEnv(client string) (workload.Env, error) {
+	s := workload.Env{Refuse: func(says string) { c.fail(&scenario.Problem{Field: "lock", Says: says}) }}
+	if c.world != nil {
+		s.Masters = c.world.ClientMasters(client)
+		if c.lint != nil {
+			s.Masters = &lintedMasters{Masters: c.world.ClientMasters(client), client: client, lint: c.lint, now: c.runtime.Now}
+		}
+		if err := c.placeClient(client); err != nil {
+			return s, err
+		}
+		return s, nil
+	}
+	var links []cluster.Link
+	for i := range c.masters.Masters() {
+		link, err := c.masters.Link(client, i)
+		if err != nil {
+			return s, err
+		}
+		links = append(links, link)
+		s.Addrs = append(s.Addrs, link.Addr())
+	}
+	if d, ok := c.masters.(dialer); ok {
+		s.Dial = d.DialContext
+	}
+	if t, ok := c.masters.(cluster.Traced); ok {
+		s.Env = append(s.Env, t.Mark(client))
+	}
+	if g, ok := c.masters.(cluster.Guarded); ok {
+		s.Access = g.Access()
+		s.Env = append(s.Env, s.Access.Env()...)
+	}
+	switch {
+	case c.s.Service != nil:
+		return s, c.tellAddresses(&s)
+	case c.account != nil:
+		s.Observe = c.observed(client, links)
+		s.Settle = func() { c.account.Settle(client, c.s.TTL/10) }
+	default:
+		for i, l := range links {
+			c.lint.Observe(i, l, func(x cluster.Exchange) { c.recordDenied(i, client, x) })
+		}
+	}
+	return s, nil
+}
+
+// tellAddresses adds what the description of the service says about the environment of clients.
+func (c *campaign) tellAddresses(s *workload.Env) error {
+	env := c.s.Service.Clients.Env
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		value, err := spec.Render(env[name], spec.Told{Addresses: s.Addrs})
+		if err != nil {
+			return err
+		}
+		s.Env = append(s.Env, name+"="+value)
+	}
+	return nil
+}
+
+// placeClient places a client near some of the simulated masters and apart from the others. Client i is near
+// the masters i, i + number of clients, and so on.
+func (c *campaign) placeClient(client string) error {
+	if c.s.Network.Apart == 0 {
+		return nil
+	}
+	at := slices.Index(workload.Clients(c.s.Clients), client)
+	for i := range c.masters.Masters() {
+		link, err := c.masters.Link(client, i)
+		if err != nil {
+			return err
+		}
+		if i%c.s.Clients != at {
+			link.Set(cluster.LinkFault{Delay: c.s.Network.Apart})
+		}
+	}
+	return nil
+}

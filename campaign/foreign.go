@@ -33,7 +33,7 @@ func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
 		kind.Kind = s.LockKind()
 		return kind
 	}
-	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1, Fair: hello.Fair, Retry: time.Duration(hello.RetryMS * float64(time.Millisecond))}
+	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1, Fair: hello.Fair, Retry: hello.Retry()}
 }
 
 // meet starts the command of the clients once to read its description of itself. If bend is set, it also

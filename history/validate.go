@@ -30,6 +30,9 @@ func (h *Header) check() error {
 	if h.TTL < 0 || h.TTL > MaxTime {
 		return fmt.Errorf(`field "ttl" is %d ns, but must be from 0 to 50 years`, int64(h.TTL))
 	}
+	if h.Retry < 0 || h.Retry > MaxTime {
+		return fmt.Errorf(`field "retry" is %d ns, but must be from 0 to 50 years`, int64(h.Retry))
+	}
 	return h.checkKind()
 }
 

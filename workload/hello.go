@@ -83,6 +83,15 @@ const NoLease = "none"
 // Has reports whether the client has an optional part of the protocol.
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
 
+// Retry returns the longest time between two attempts to acquire a key that nobody holds; 0: the client states none that a run
+// can measure.
+func (h *Hello) Retry() time.Duration {
+	if h.RetryMS <= 0 || h.RetryMS > float64(time.Hour.Milliseconds()) {
+		return 0
+	}
+	return time.Duration(h.RetryMS * float64(time.Millisecond))
+}
+
 // Bends reports whether the client or the harness can bend the client's clocks. It is also true in
 // a run that does not bend clocks.
 func (h *Hello) Bends() bool { return h.Has(CanClock) || h.Unbent == nil }

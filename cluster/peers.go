@@ -19,6 +19,9 @@ type Elective interface {
 	Elected() string
 }
 
-// Traced is a cluster whose servers tell clients where other servers are. All clients are told the same addresses, and each reaches
-// the servers there through its own links, because its processes have this entry (NAME=value) in their environment.
-type Traced interface{ Mark(client string) string }
+// Traced is a cluster whose servers send clients on to other servers, by addresses that are the same for all clients. A connection to
+// such an address is forwarded by the link of the client that opened it. Its process is recognized by its environment.
+type Traced interface {
+	// Mark returns the entry (NAME=value) for the environment of a client's process. Processes that it starts inherit it.
+	Mark(client string) string
+}

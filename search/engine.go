@@ -78,8 +78,8 @@ type task[T any] struct {
 	i int
 }
 
-// Run runs the schedules, and returns when all are done or no longer necessary. When ctx ends, no schedule begins, and
-// those that run are told to end. The error is that of the first schedule that failed; it names the series and the schedule.
+// Run runs the schedules, and returns when all are done or no longer necessary. When ctx ends, no new schedule begins, and
+// the context of those that run ends, too. The error is that of the first schedule that failed; it names the series and the schedule.
 func (e *Engine[T]) Run(ctx context.Context, all ...*Series[T]) error {
 	e.began = time.Now()
 	for _, s := range all {

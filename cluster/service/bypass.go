@@ -125,7 +125,7 @@ func (c *nodes) Bypass() error {
 		}
 		if group, err := syscall.Getpgid(pid); err == nil && !c.probes.has(group) {
 			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-			return fmt.Errorf("process %d (%s) goes past the links: it has a connection to port %d of %s that faults cannot cut. Clients have to use the addresses that they are told", pid, strings.TrimSpace(string(name)), x.to, to.name)
+			return fmt.Errorf("process %d (%s) goes past the links: it is connected to port %d of %s itself, where faults cannot cut it off. Clients have to use the addresses that they are told", pid, strings.TrimSpace(string(name)), x.to, to.name)
 		}
 	}
 	return nil

@@ -143,8 +143,8 @@ func TestPeersAreCutAndHealed(t *testing.T) {
 	}
 }
 
-// TestClientsAreFoundWhereServersSendThem: at the address that all are told, a client has its own link, also in a process that its
-// process has started; a program that is no client is refused.
+// TestClientsAreFoundWhereServersSendThem: an address that servers announce leads each client to its own link. So it does for a process
+// that the client has started. A program that is not a client is refused.
 func TestClientsAreFoundWhereServersSendThem(t *testing.T) {
 	c := start(t, described(ways["pairs"]))
 	var links []cluster.Link

@@ -52,18 +52,12 @@ Exit codes are those of run. Clients for pytest, Go and JUnit: docs/masters.md.`
   curl -X POST $API/stop                       the result`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := flags.scenario(cmd, args)
+			s, err := flags.ofRun(cmd, args, &programs)
 			if err != nil {
-				return err
-			}
-			if s.Seed, err = seedFor(cmd, args, s.Seed); err != nil {
 				return err
 			}
 			if len(args) == 0 && !cmd.Flags().Changed("name") {
 				s.Name = "masters"
-			}
-			if err := programs.askAbout(cmd, args, &s); err != nil {
-				return err
 			}
 			out.to = cmd.OutOrStdout()
 			return runMasters(cmd.Context(), s, campaign.Options{Drivers: drivers(), Store: campaign.Store{Dir: store}, Trust: programs.allow, AllowRemote: remote}, out, listen)

@@ -41,14 +41,8 @@ starts one that does not come with Lockpick; without a terminal, it starts one o
   lockpick run store/latest/scenario.yaml --seed 7`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := flags.scenario(cmd, args)
+			s, err := flags.ofRun(cmd, args, &programs)
 			if err != nil {
-				return err
-			}
-			if s.Seed, err = seedFor(cmd, args, s.Seed); err != nil {
-				return err
-			}
-			if err := programs.askAbout(cmd, args, &s); err != nil {
 				return err
 			}
 			out.to = cmd.OutOrStdout()

@@ -159,3 +159,15 @@ func clientCommandOf(text string) ([]string, error) {
 	}
 	return words, err
 }
+
+// ofRun returns the scenario of a command that runs it once: with a seed, and with programs that may be started.
+func (x *scenarioFlags) ofRun(cmd *cobra.Command, args []string, programs *trust) (scenario.Scenario, error) {
+	s, err := x.scenario(cmd, args)
+	if err != nil {
+		return s, err
+	}
+	if s.Seed, err = seedFor(cmd, args, s.Seed); err != nil {
+		return s, err
+	}
+	return s, programs.askAbout(cmd, args, &s)
+}

@@ -22,10 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestBattery: the battery is well-formed, and covers every level and kind of lock.
 func TestBattery(t *testing.T) {
-	all, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := Battery()
 	judged := map[string]bool{}
 	for _, s := range all {
 		for _, name := range s.Judges {
@@ -62,7 +59,7 @@ func TestBatteryErrors(t *testing.T) {
 
 // TestProblems: what the user can mend is a problem of a field.
 func TestProblems(t *testing.T) {
-	good := Options{Lock: "textbook", Driver: scenario.Sim, Budget: search.Quick, Store: campaign.Store{Dir: t.TempDir()}}
+	good := Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "textbook"}
 	for field, change := range map[string]func(*Options){
 		"lock":   func(o *Options) { o.Lock = "no-such-lock" },
 		"budget": func(o *Options) { o.Budget = "huge" },
@@ -87,12 +84,13 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := Run(ctx, Options{
-		Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Workers: 1, Only: []string{"far-apart", "long-ttl"}, Store: campaign.Store{Dir: t.TempDir()},
-		Live: func(done, _ int, _ func() string) {
-			if done == 2 {
-				cancel()
-			}
-		},
+		JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Workers: 1, Store: campaign.Store{Dir: t.TempDir()},
+			Live: func(done, _ int, _ func() string) {
+				if done == 2 {
+					cancel()
+				}
+			},
+		}, Lock: "redlock-plain-del", Only: []string{"far-apart", "long-ttl"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +116,7 @@ func TestInterrupted(t *testing.T) {
 // inherent a scenario.
 func TestEvidenceIsKept(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
-	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Only: []string{"overrun", "restart-forgets"}, Store: store})
+	r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Store: store}, Lock: "redlock-plain-del", Only: []string{"overrun", "restart-forgets"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +193,7 @@ func TestFewRunsAreKept(t *testing.T) {
 
 // card is a result with one row for each outcome.
 func card(outcomes ...Outcome) *Result {
-	r := &Result{Lock: "mine", Driver: "sim", Versions: map[string]string{}}
+	r := &Result{JobResult: search.JobResult{Driver: "sim", Versions: map[string]string{}}, Lock: "mine"}
 	for i, o := range outcomes {
 		row := Row{ID: []string{"a", "b", "c", "d"}[i], Cells: []Cell{{Level: "L2", Outcome: o}}}
 		if o != NotApplicable {
@@ -217,7 +215,7 @@ func TestVerdicts(t *testing.T) {
 		{card(Safe, Inconclusive, Broken), checker.Violated},
 		{card(Inherent), checker.Invalid},
 		{card(NotApplicable), checker.Invalid},
-		{&Result{Interrupted: true, Rows: card(Safe).Rows}, checker.Unknown},
+		{&Result{JobResult: search.JobResult{Interrupted: true}, Rows: card(Safe).Rows}, checker.Unknown},
 	} {
 		if got := c.r.Verdict(); got != c.want {
 			t.Errorf("%v: %s, want %s", c.r.Count(), got, c.want)
@@ -262,6 +260,6 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ReadResult(path); err == nil {
-		t.Error("what is no result of an audit is taken for one")
+		t.Error("what is not a result of an audit is taken for one")
 	}
 }

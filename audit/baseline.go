@@ -16,7 +16,7 @@ func ReadResult(path string) (*Result, error) {
 		return nil, err
 	}
 	if r.Lock == "" || len(r.Rows) == 0 {
-		return nil, fmt.Errorf("audit: %s is no result of lockpick audit: it names no lock, or no situation", path)
+		return nil, fmt.Errorf("audit: %s is not a result of lockpick audit: it names no lock, or no situation", path)
 	}
 	return r, nil
 }
@@ -24,7 +24,7 @@ func ReadResult(path string) (*Result, error) {
 // Baseline returns the result without the fields that differ between two audits of the same code:
 // times, folders and the texts of the evidence.
 func (r *Result) Baseline() *Result {
-	b := &Result{Lock: r.Lock, Client: r.Client, Library: r.Library, Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
+	b := &Result{Lock: r.Lock, Client: r.Client, Library: r.Library, JobResult: r.JobResult.Baseline()}
 	for _, row := range r.Rows {
 		lean := Row{ID: row.ID, Group: row.Group, Name: row.Name, Skipped: row.Skipped}
 		for _, c := range row.Cells {

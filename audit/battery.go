@@ -1,12 +1,9 @@
 package audit
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
@@ -25,80 +22,45 @@ type batteryFile struct {
 
 // Battery returns all situations in the order of the card.
 func Battery() []Situation {
-	all, err := load()
-	if err != nil {
+	all := strictyaml.List[Situation]{What: "situation", Parse: parse, ID: func(s *Situation) string { return s.ID }}
+	if err := all.AddFolder(batteryFiles, "battery", "audit/battery"); err != nil {
 		panic(err) // a test ensures that this never happens
 	}
-	return all
-}
-
-func load() ([]Situation, error) {
-	entries, err := batteryFiles.ReadDir("battery")
-	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-	var all []Situation
-	seen := map[string]bool{}
-	for _, e := range entries {
-		b, err := batteryFiles.ReadFile("battery/" + e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("audit: %w", err)
-		}
-		some, err := parse(b)
-		if err != nil {
-			return nil, fmt.Errorf("audit/battery/%s:%w", e.Name(), err)
-		}
-		for _, s := range some {
-			if seen[s.ID] {
-				return nil, fmt.Errorf("audit/battery/%s: the situation %s is there twice", e.Name(), s.ID)
-			}
-			seen[s.ID] = true
-		}
-		all = append(all, some...)
-	}
-	return all, nil
+	return all.Items
 }
 
 // parse reads one file of situations.
 func parse(b []byte) (_ []Situation, err error) {
 	defer strictyaml.RefusePanic(&err)
-	tree, err := strictyaml.Parse(b, "see audit/situation.go")
+	var content batteryFile
+	file, err := strictyaml.Decode(b, &content, "see audit/situation.go", scenario.Scenario{})
 	if err != nil {
 		return nil, err
 	}
-	var file batteryFile
-	decoder := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := decoder.Decode(&file); err != nil {
-		return nil, err
-	}
-	for i := range file.Situations {
-		s := &file.Situations[i]
-		s.Group = file.Title
-		if err := s.complete(decoder); err != nil {
-			return nil, err
+	for i := range content.Situations {
+		s := &content.Situations[i]
+		s.Group = content.Title
+		if err := s.complete(file); err != nil {
+			return nil, file.Explain(err)
 		}
 		if p := s.check(); p != nil {
-			line, column := 1, 1
-			if token := strictyaml.Find(tree, fmt.Sprintf("situations[%d].%s", i, p.Field)); token != nil {
-				line, column = token.Position.Line, token.Position.Column
-			}
-			return nil, fmt.Errorf("%d:%d: situation %s: %w", line, column, s.ID, p)
+			return nil, file.At(fmt.Sprintf("situations[%d].%s", i, p.Field), fmt.Errorf("situation %s: %w", s.ID, p))
 		}
 	}
-	return file.Situations, nil
+	return content.Situations, nil
 }
 
 // complete builds the scenarios: a case's fields override the situation's, and those override base.
-func (s *Situation) complete(d *yaml.Decoder) error {
+func (s *Situation) complete(file *strictyaml.File) error {
 	common := base()
 	common.Name = s.ID
-	if err := common.Overlay(s.Scenario, d); err != nil {
+	if err := common.Overlay(s.Scenario, file); err != nil {
 		return err
 	}
 	for i := range s.Cases {
 		c := &s.Cases[i]
 		c.Scenario = common
-		if err := c.Scenario.Overlay(c.Over, d); err != nil {
+		if err := c.Scenario.Overlay(c.Over, file); err != nil {
 			return err
 		}
 	}

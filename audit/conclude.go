@@ -10,6 +10,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/internal/plural"
 	"lockpick/internal/wholefile"
 	"lockpick/search"
 )
@@ -101,7 +102,7 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 	case !a.subject.judges(level), featureOf(level) == checker.Extensions && (!a.subject.Extends || fixed(all)), featureOf(level) == checker.FencingTokens && !a.subject.Fencing:
 		return nil
 	default:
-		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(row.Schedules, "schedule", "schedules"))
+		f.Why = fmt.Sprintf("none of %s exercised it", plural.Count(row.Schedules, "schedule", "schedules"))
 		if why := whyInvalid(all, level); why != "" {
 			f.Why = provesNothing(row.Schedules, why)
 		}
@@ -145,7 +146,7 @@ func whyInvalid(all []*series, level string) string {
 }
 
 func provesNothing(schedules int, why string) string {
-	return fmt.Sprintf("none of %s proves anything: %s", search.Counted(schedules, "schedule", "schedules"), why)
+	return fmt.Sprintf("none of %s proves anything: %s", plural.Count(schedules, "schedule", "schedules"), why)
 }
 
 // find decides on one property from the schedules of a situation. It also returns the evidence: the
@@ -202,7 +203,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		return nil, nil
 	case proof.Missing() != nil && (named || slices.Contains(s.Judges, checker.Named(property).Level) && checker.Named(property).Leads):
 		f.Outcome = Inconclusive
-		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
+		f.Why, f.Help = fmt.Sprintf("%s together: %s", plural.Count(f.Schedules, "schedule", "schedules"), proof.Missing().Needs()), "try --budget full"
 		if proof.Schedules == 0 && undecided != nil {
 			f.Why = provesNothing(f.Schedules, undecided.Why)
 		}
@@ -216,12 +217,12 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		if named || slices.Contains(s.Judges, checker.Named(property).Level) {
 			f.Outcome = Inherent
 		}
-		f.Why = fmt.Sprintf("no lock can promise it here; %s did not show it", search.Counted(f.Schedules, "schedule", "schedules"))
+		f.Why = fmt.Sprintf("no lock can promise it here; %s did not show it", plural.Count(f.Schedules, "schedule", "schedules"))
 	case !complete:
-		f.Outcome, f.Why, f.Help = Inconclusive, fmt.Sprintf("interrupted: not violated in %s so far", search.Counted(f.Proven, "schedule", "schedules")), "run the audit to its end"
+		f.Outcome, f.Why, f.Help = Inconclusive, fmt.Sprintf("interrupted: not violated in %s so far", plural.Count(f.Proven, "schedule", "schedules")), "run the audit to its end"
 	default:
 		f.Outcome, f.Evidence = Safe, proof.Evidence
-		f.Why = fmt.Sprintf("not violated in %s: %s", search.Counted(f.Proven, "schedule", "schedules"), proof.Summary())
+		f.Why = fmt.Sprintf("not violated in %s: %s", plural.Count(f.Proven, "schedule", "schedules"), proof.Summary())
 	}
 	return f, nil
 }

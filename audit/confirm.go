@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/internal/crew"
+	"lockpick/internal/plural"
 	"lockpick/search"
 )
 
@@ -73,7 +74,7 @@ func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) e
 				return err
 			}
 			f.Replayed = p
-			opt.Progress("%s at %s in %s: replayed %d of %d times, with %s", f.Property, c.Level, filepath.Base(r.Folder), p.Times, p.Of, search.Counted(p.Attempts, "run", "runs"))
+			opt.Progress("%s at %s in %s: replayed %d of %d times, with %s", f.Property, c.Level, filepath.Base(r.Folder), p.Times, p.Of, plural.Count(p.Attempts, "run", "runs"))
 		}
 		if f.Replayed.Succeeded() {
 			return nil

@@ -136,7 +136,7 @@ func TestSituationsOfOneKindAreForLocksOfThatKind(t *testing.T) {
 // audited audits a lock on simulated masters.
 func audited(t *testing.T, lock string, most int, only ...string) *Result {
 	t.Helper()
-	r, err := Run(t.Context(), Options{Lock: lock, Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: most, Only: only, Store: campaign.Store{Dir: t.TempDir()}})
+	r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: most, Store: campaign.Store{Dir: t.TempDir()}}, Lock: lock, Only: only})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestFewSchedulesConvictAndAcquit(t *testing.T) {
 	only := []string{"overrun", "restart-forgets", "restart-remembers", "stopped-inside", "minority-hangs"}
 	var cards []*Result
 	for _, workers := range []int{1, 4} {
-		r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Workers: workers, Only: []string{"overrun", "far-apart"}, Store: campaign.Store{Dir: t.TempDir()}})
+		r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Workers: workers, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock-plain-del", Only: []string{"overrun", "far-apart"}})
 		if err != nil {
 			t.Fatal(err)
 		}

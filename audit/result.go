@@ -17,22 +17,15 @@ const ResultFile = "audit.json"
 // Result is the report card: audit.json in the store, the output of --json, and, when it is
 // committed, the baseline for later audits.
 type Result struct {
-	Folder      string            `json:"folder"` // the folder with the evidence
-	Lock        string            `json:"lock"`
-	Client      []string          `json:"client,omitempty"`  // the command that ran as each client
-	Library     string            `json:"library,omitempty"` // the library under test, as the client reports it
-	Driver      string            `json:"driver"`
-	Budget      string            `json:"budget"`
-	Seed        uint64            `json:"seed"`
-	Started     time.Time         `json:"started"`
-	Took        time.Duration     `json:"took"` // ns
-	Interrupted bool              `json:"interrupted,omitempty"`
-	Schedules   int               `json:"schedules"`        // number of schedules tried
-	Leases      int               `json:"leases"`           // number of leases granted in them
-	Errors      int               `json:"errors,omitempty"` // number of schedules that ended with an error of the harness
-	Versions    map[string]string `json:"versions"`
-	Untested    map[string]string `json:"untested,omitempty"` // on a service: why a property that rests on what servers store has no result, by its name
-	Rows        []Row             `json:"situations"`
+	Lock    string   `json:"lock"`
+	Client  []string `json:"client,omitempty"`  // the command that ran as each client
+	Library string   `json:"library,omitempty"` // the library under test, as the client reports it
+	search.JobResult
+	Schedules int               `json:"schedules"`          // number of schedules tried
+	Leases    int               `json:"leases"`             // number of leases granted in them
+	Errors    int               `json:"errors,omitempty"`   // number of schedules that ended with an error of the harness
+	Untested  map[string]string `json:"untested,omitempty"` // on a service: why a property that rests on what servers store has no result, by its name
+	Rows      []Row             `json:"situations"`
 }
 
 // Row is the result of one situation.

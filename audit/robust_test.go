@@ -28,7 +28,7 @@ func TestOneBadScheduleEndsNoAudit(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
 	var crowds atomic.Int32
 	r, err := Run(t.Context(), Options{
-		Lock: "redlock", Driver: scenario.Process, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Workers: 2, Store: campaign.Store{Dir: t.TempDir()},
+		JobOptions: search.JobOptions{Driver: scenario.Process, Budget: search.Quick, Seed: 1, Workers: 2, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock", Only: []string{"quiet", "crowd"},
 		bound: 1, // every schedule below goes on after it, and so it ends only the one that asks
 		Run: func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 			if s.Clients != 30 {
@@ -65,7 +65,7 @@ func TestOneBadScheduleEndsNoAudit(t *testing.T) {
 // TestErrorsOfAllSchedulesEndTheAudit: then there is nothing to say about the lock.
 func TestErrorsOfAllSchedulesEndTheAudit(t *testing.T) {
 	_, err := Run(t.Context(), Options{
-		Lock: "redlock", Driver: scenario.Process, Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()},
+		JobOptions: search.JobOptions{Driver: scenario.Process, Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock",
 		Run: func(context.Context, scenario.Scenario) (*history.History, error) {
 			return nil, errors.New("no master starts")
 		},
@@ -82,7 +82,7 @@ func TestResume(t *testing.T) {
 	defer cancel()
 	ran := map[string]int{} // by situation
 	opt := Options{
-		Lock: "redlock", Driver: scenario.Process, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd", "many-keys"}, Workers: 1, Store: campaign.Store{Dir: t.TempDir()},
+		JobOptions: search.JobOptions{Driver: scenario.Process, Budget: search.Quick, Seed: 1, Workers: 1, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock", Only: []string{"quiet", "crowd", "many-keys"},
 		Run: func(_ context.Context, s scenario.Scenario) (*history.History, error) {
 			switch {
 			case s.Clients == 30:
@@ -144,7 +144,7 @@ func TestJudgedByABaseline(t *testing.T) {
 		{card(Inconclusive, Broken, Inconclusive), checker.Holds, checker.Invalid},
 		{card(Inconclusive, Inconclusive, Inconclusive), checker.Holds, checker.Invalid},
 		{card(Inconclusive, Broken, Broken), checker.Violated, checker.Violated},
-		{&Result{Lock: "mine", Driver: "sim", Interrupted: true, Rows: before.Rows}, checker.Unknown, checker.Unknown},
+		{&Result{JobResult: search.JobResult{Driver: "sim", Interrupted: true}, Lock: "mine", Rows: before.Rows}, checker.Unknown, checker.Unknown},
 	} {
 		for strict, want := range map[bool]checker.Verdict{false: c.want, true: c.strictly} {
 			j, err := Judge(c.now, before, strict)
@@ -156,7 +156,7 @@ func TestJudgedByABaseline(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Judge(&Result{Lock: "yours", Driver: "sim"}, before, false); err == nil {
+	if _, err := Judge(&Result{JobResult: search.JobResult{Driver: "sim"}, Lock: "yours"}, before, false); err == nil {
 		t.Error("a baseline of another lock is taken")
 	}
 }
@@ -164,7 +164,7 @@ func TestJudgedByABaseline(t *testing.T) {
 // TestRetry: what was inconclusive is decided by other schedules, and nothing else changes.
 func TestRetry(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
-	opt := Options{Lock: "redlock-weak-token", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock-weak-token", Only: []string{"quiet", "crowd"}}
 	r, err := Run(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)

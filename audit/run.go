@@ -12,35 +12,23 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
 )
 
 // Options says how to audit a lock.
 type Options struct {
-	Lock    string             // one of Lockpick's own; with Client a label
-	Client  []string           // the command that runs as each client; empty: the lock runs in this process
-	On      *scenario.Scenario // the service whose servers the lock uses, and their number; nil: masters of Redis
-	Driver  string             // sim, process, docker, auto
-	Drivers campaign.Drivers
-	Budget  string // Quick or Full
-	Seed    uint64
-	Only    []string // ids of situations; empty: all
-	Most    int      // maximum number of schedules of each case, if the budget allows more; 0: no limit
-	Workers int      // schedules at a time; 0: as crew.Of and crew.OnMasters choose
-	Store   campaign.Store
-	Image   string        // image of Redis for the driver docker
-	One     bool          // the lock uses one master, even if Lock can use several
-	Run     search.Runner // runs a schedule on the masters of Driver; nil: campaign.Run
-	Resume  bool          // go on with the newest audit in the store that has the same options and was ended early
-	bound   time.Duration // real time after which a schedule is ended; 0: by its scenario
-	folder  string        // the folder of an audit to which this one adds; empty: a new one
-
-	Progress func(format string, args ...any)                            // may be nil
-	Live     search.Live                                                 // of schedules; may be nil
-	Done     func(*Result, Row, search.Kept)                             // called after each situation, with the card so far; may be nil
-	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
+	Lock   string             // one of Lockpick's own; with Client a label
+	Client []string           // the command that runs as each client; empty: the lock runs in this process
+	On     *scenario.Scenario // the service whose servers the lock uses, and their number; nil: masters of Redis
+	search.JobOptions
+	Only   []string                        // ids of situations; empty: all
+	One    bool                            // the lock uses one master, even if Lock can use several
+	Run    search.Runner                   // runs a schedule on the masters of Driver; nil: campaign.Run
+	Resume bool                            // go on with the newest audit in the store that has the same options and was ended early
+	bound  time.Duration                   // real time after which a schedule is ended; 0: by its scenario
+	folder string                          // the folder of an audit to which this one adds; empty: a new one
+	Done   func(*Result, Row, search.Kept) // called after each situation, with the card so far; may be nil
 }
 
 // Run audits a lock. On simulated masters the same seed and budget give the same card for any
@@ -168,11 +156,8 @@ func (a *audit) concludeAll(ctx context.Context) (err error) {
 
 // card makes the result of the rows so far.
 func (a *audit) card(interrupted bool) *Result {
-	r := &Result{
-		Folder: a.bench.Folder.Dir, Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Driver: a.opt.Driver, Budget: a.opt.Budget, Seed: a.opt.Seed,
-		Started: a.started.UTC(), Versions: search.Versions(),
-		Interrupted: interrupted, Took: time.Since(a.started),
-	}
+	r := &Result{Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, JobResult: a.opt.Result(a.bench.Folder.Dir, a.started)}
+	r.Interrupted, r.Took = interrupted, time.Since(a.started)
 	for i, row := range a.rows {
 		if row == nil {
 			lacks := lacking(a.situations[i], "not tried yet", judge.Program+" audit --resume goes on")
@@ -191,17 +176,11 @@ func (a *audit) card(interrupted bool) *Result {
 }
 
 func (opt *Options) check() error {
-	if opt.Progress == nil {
-		opt.Progress = func(string, ...any) {}
-	}
-	if !slices.Contains(search.Budgets, opt.Budget) {
-		return scenario.UnknownValue("budget", opt.Budget, search.Budgets)
-	}
 	if opt.On != nil {
 		opt.Lock, opt.Client, opt.Driver = opt.On.Name, opt.On.Client, scenario.Process
 	}
-	if !slices.Contains(scenario.Drivers, opt.Driver) {
-		return scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
+	if err := opt.Check(); err != nil {
+		return err
 	}
 	if _, ok := workload.LockNamed(opt.Lock); !ok && len(opt.Client) == 0 {
 		return scenario.UnknownValue("lock", opt.Lock, workload.CorrectNames())

@@ -15,7 +15,7 @@ import (
 // brokenLock is the audit of a lock that is wrong on purpose, on simulated masters.
 func brokenLock(t *testing.T, store campaign.Store) *Result {
 	t.Helper()
-	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Only: []string{"overrun"}, Store: store})
+	r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Store: store}, Lock: "redlock-plain-del", Only: []string{"overrun"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestScoreboard(t *testing.T) {
 	var begun, cards []string
 	how := ScoreboardOptions{
 		Entrants: []Entrant{{Name: "redlock"}, {Name: "absent", Missing: "needs a library"}, {Name: "redlock-plain-del"}},
-		Audit:    Options{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Only: []string{"overrun"}, Store: store},
+		Audit:    Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Store: store}, Only: []string{"overrun"}},
 		Confirm:  ConfirmOptions{Times: 1, Attempts: 1}, Reuse: true,
 		Begin: func(e Entrant, _ int) { begun = append(begun, e.Name) },
 		Card:  func(r *Result) error { cards = append(cards, r.Folder); return nil },

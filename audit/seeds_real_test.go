@@ -29,7 +29,7 @@ func TestNoSeedConvictsACorrectLock(t *testing.T) {
 		}
 		t.Run(k.Name, func(t *testing.T) {
 			for i := range uint64(*seeds) {
-				r, err := Run(t.Context(), Options{Lock: k.Name, Driver: scenario.Sim, Budget: search.Quick, Seed: first + i, Most: *most, Store: campaign.Store{Dir: t.TempDir()}})
+				r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: first + i, Most: *most, Store: campaign.Store{Dir: t.TempDir()}}, Lock: k.Name})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -86,7 +86,7 @@ var needs = map[string]string{
 	NeedsFencing: "it gives no fencing tokens",
 	NeedsWait:    "it does not wait for replicas",
 	NeedsPoints:  "its clients do not tell at which step they are",
-	NeedsSignals: "its clients are no processes, and stop at named steps",
+	NeedsSignals: "its clients are not processes, and stop at named steps",
 	NeedsClocks:  "the clocks of its clients cannot be changed",
 	NeedsInside:  "its clients are processes, which take one call at a time",
 	NeedsShared:  "its client serves one client at a time: it does not say that it can be \"shared\"",

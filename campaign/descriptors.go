@@ -35,7 +35,7 @@ func (c *campaign) withDescriptors(err error) error {
 }
 
 // checkDescriptors ends the run when no file descriptors are left: connections then fail for a reason that
-// has nothing to do with the lock, so later results are no evidence.
+// has nothing to do with the lock, so later results are not evidence.
 func (c *campaign) checkDescriptors() {
 	if !c.starved() {
 		return

@@ -9,7 +9,7 @@ import (
 
 // hostClock detects steps of the machine's clock. Masters measure the lifetime of their keys with it, and the
 // history uses a monotonic clock. After a step, or when the machine was suspended, keys end at other times
-// than a lock may expect, and that is no fault of this run.
+// than a lock may expect, and that is not a fault of this run.
 type hostClock struct {
 	ahead func() time.Duration // how far the machine's clock is ahead of the monotonic one
 	was   time.Duration

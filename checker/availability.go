@@ -6,6 +6,7 @@ import (
 
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
+	"lockpick/internal/plural"
 )
 
 var Availability = Property{
@@ -49,12 +50,12 @@ func (r *run) availability(h facts.Healing) *judgement {
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted after all faults had ended at %s, the slowest in %s of the %s allowed",
-				narrative.Count(t.checked, "acquire was", "acquires were"), narrative.At(h.At), narrative.At(slowest), narrative.At(h.Bound))
+				plural.Count(t.checked, "acquire was", "acquires were"), narrative.At(h.At), narrative.At(slowest), narrative.At(h.Bound))
 		},
 	}
 	switch {
 	case judged == 0 && cut > 0:
-		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", narrative.Count(cut, "acquire", "acquires"))
+		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", plural.Count(cut, "acquire", "acquires"))
 	case judged == 0:
 		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", narrative.At(h.At))
 	}

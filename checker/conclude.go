@@ -11,6 +11,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 )
 
 // judgement is the finding of a property's judge, before conclude turns it into a Result. A judge
@@ -55,7 +56,7 @@ func firstOf(nouns, did string) func(tally, *narrative.Violation) string {
 
 // allOf returns a sentence with the number of judged cases.
 func allOf(format, one, many string) func(tally) string {
-	return func(t tally) string { return fmt.Sprintf(format, narrative.Count(t.checked, one, many)) }
+	return func(t tally) string { return fmt.Sprintf(format, plural.Count(t.checked, one, many)) }
 }
 
 // noteOn returns a note on a number of cases, or "" if there are none.
@@ -63,7 +64,7 @@ func noteOn(n int, format, one, many string) string {
 	if n == 0 {
 		return ""
 	}
-	return "; " + fmt.Sprintf(format, narrative.Count(n, one, many))
+	return "; " + fmt.Sprintf(format, plural.Count(n, one, many))
 }
 
 // tally holds a judge's counts.
@@ -195,9 +196,9 @@ func (r *run) ineffective(name string) string {
 	case installed > 0 && unhealed == installed:
 		return fmt.Sprintf("it is unknown whether %s took effect: the run ended before it was healed", name)
 	case installed > 0 && evidence != "":
-		return fmt.Sprintf("%s was installed %s and never took effect: %s", name, narrative.Count(installed, "time", "times"), evidence)
+		return fmt.Sprintf("%s was installed %s and never took effect: %s", name, plural.Count(installed, "time", "times"), evidence)
 	case installed > 0:
-		return fmt.Sprintf("%s was installed %s and is not known to have taken effect", name, narrative.Count(installed, "time", "times"))
+		return fmt.Sprintf("%s was installed %s and is not known to have taken effect", name, plural.Count(installed, "time", "times"))
 	case skipped != "":
 		return fmt.Sprintf("%s was requested but always skipped: %s", name, skipped)
 	}
@@ -230,7 +231,7 @@ func (r *run) tried() string {
 		return "no fault is known to have taken effect"
 	}
 	slices.Sort(kinds)
-	return fmt.Sprintf("%s took effect (%s)", narrative.Count(effective, "fault", "faults"), strings.Join(kinds, ", "))
+	return fmt.Sprintf("%s took effect (%s)", plural.Count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
 // death is the death of a master that no fault caused, a step of the machine's clock, which makes

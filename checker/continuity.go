@@ -29,7 +29,7 @@ var Continuity = Property{
 // continuity judges EXT: the lease that an extension prolongs has never been lost. A master that
 // said yes to the extension has created the key anew if, since the grant before, it said yes to
 // the SET of another token, or said yes to no command for longer than the TTL. If the other
-// masters are no quorum, the extension has revived a lost lease.
+// masters are not a quorum, the extension has revived a lost lease.
 func (r *run) continuity() *judgement {
 	q, ttl := r.Quorum(), r.History.Header.TTL
 	if q == 0 || ttl <= 0 {

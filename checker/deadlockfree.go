@@ -7,6 +7,7 @@ import (
 
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
+	"lockpick/internal/plural"
 )
 
 var DeadlockFree = Property{
@@ -78,7 +79,7 @@ func (r *run) deadlockFree(h facts.Healing) *judgement {
 				narrative.Share(t.found, t.checked, "keys"), narrative.At(h.Bound), narrative.At(h.At), first.Key, narrative.At(byKey[first.Key].until-h.At))
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", narrative.Count(t.checked, "key was", "keys were"), narrative.At(h.Bound), narrative.At(h.At))
+			return fmt.Sprintf("%s granted again within %s of the end of all faults at %s", plural.Count(t.checked, "key was", "keys were"), narrative.At(h.Bound), narrative.At(h.At))
 		},
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
+	"lockpick/internal/plural"
 )
 
 var MutualExclusion = Property{
@@ -37,7 +38,7 @@ func (r *run) mutualExclusion() *judgement {
 		tally: tally{checked: judged}, violations: found,
 		evidence:      r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
 		violated:      firstOf("holds", r.beganThough("began while another lease still held the lock")),
-		holds:         func(t tally) string { return noOverlap(r.Lock, narrative.Count(t.checked, "hold", "holds")) },
+		holds:         func(t tally) string { return noOverlap(r.Lock, plural.Count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
 		note:          noteOn(r.deadOnArrival(), "%s over before the acquire returned, and so held nothing", "lease was", "leases were"),
 	}
@@ -48,7 +49,7 @@ func (r *run) mutualExclusion() *judgement {
 }
 
 // disagree describes how porcupine contradicts the sweep's set of violated keys; it
-// returns "" if it does not. A key that porcupine did not decide is no contradiction.
+// returns "" if it does not. A key that porcupine did not decide is not a contradiction.
 func disagree(swept map[string]bool, second linearizability) string {
 	var keys []string
 	for k := range second.illegal {

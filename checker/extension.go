@@ -8,6 +8,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 // lateExtension is an extension that was granted after the end of the lease, after its release, or
@@ -38,7 +39,7 @@ var Extension = Property{
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
-// have held the lock; the margin for the drift of clocks, in which the keys are still there, is no such time
+// have held the lock; the margin for the drift of clocks, in which the keys are still there, is not such a time
 // (KeysUntil). The yes answers of a quorum of masters must also be there when the
 // extension returns. A lease that its client has released cannot be extended. A run without a granted
 // extension is not judged.
@@ -127,5 +128,5 @@ func (r *run) tooFew(b *facts.Backing) string {
 	if b.Sharing > 1 {
 		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.Answers, b.Sharing, b.Needs)
 	}
-	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", narrative.Count(len(b.Yes), "master", "masters"), r.Quorum())
+	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", plural.Count(len(b.Yes), "master", "masters"), r.Quorum())
 }

@@ -9,6 +9,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 // lifetimeSlack returns how long after its TTL plus a fiftieth of it a key may still be seen: both
@@ -120,7 +121,7 @@ func (r *run) keyLifetime() *judgement {
 			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", narrative.Share(t.found, t.checked, "stored tokens"), narrative.At(ttl), first.Key)
 		},
 		holds: func(tally) string {
-			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", narrative.Count(snapshots, "snapshot", "snapshots"))
+			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", plural.Count(snapshots, "snapshot", "snapshots"))
 		},
 	}
 }

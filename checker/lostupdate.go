@@ -8,6 +8,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 )
 
 // lostUpdate is a write that was applied though another write had replaced the value that it
@@ -98,7 +99,7 @@ func (r *run) noLostUpdate() *judgement {
 		evidence: r.need("updates under contended leases", contended, moreContention),
 		violated: firstOf("updates", "were computed from a value that another had replaced"),
 		holds:    allOf("none of the %s was computed from a value that another had replaced", "update", "updates"),
-		note:     fmt.Sprintf("; the comparison refused %s", narrative.Count(refused, "write", "writes")),
+		note:     fmt.Sprintf("; the comparison refused %s", plural.Count(refused, "write", "writes")),
 	}
 }
 

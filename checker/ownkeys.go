@@ -7,6 +7,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 )
 
 // ownershipBreach is a command that changed another client's key, or the loss of a key to another
@@ -93,13 +94,13 @@ func (r *run) ownKeys() *judgement {
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need(what, judged, moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
-			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", narrative.Count(t.found, "time", "times"), narrative.At(first.At), first.Key)
+			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", plural.Count(t.found, "time", "times"), narrative.At(first.At), first.Key)
 		},
 		holds: allOf("none of %s hit another's key, and no key was lost to one", "release or extension", "releases and extensions"),
 	}
 	if r.History.Header.Duplicates {
 		j.holds = func(t tally) string {
-			return fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, so a client that was refused may have the key all the same)", narrative.Count(t.checked, "change of hands", "changes of hands"))
+			return fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, so a client that was refused may have the key all the same)", plural.Count(t.checked, "change of hands", "changes of hands"))
 		}
 	}
 	return j
@@ -198,7 +199,7 @@ func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 
 // toldGone reports whether the calls or the changes in the history tell how the key of a SET may have gone, though no vote
 // does: its client released the lease by a command that nothing is known about, or the key ended, or somebody else
-// ended it. What its own client deleted without a call of release is no excuse: it gave up that command before the SET.
+// ended it. What its own client deleted without a call of release is not an excuse: it gave up that command before the SET.
 func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
 	for _, op := range r.History.All() {
 		v := op.Value

@@ -8,6 +8,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 var Progress = Property{
@@ -110,6 +111,6 @@ func (r *run) splits(d facts.Wait) (tried, split int) {
 // explainDivided adds how many attempts within a wait split the masters' votes.
 func (r *run) explainDivided(n *narrative.Narrative, d facts.Wait) {
 	if tried, split := r.splits(d); tried > 0 {
-		n.Note(d.To, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", narrative.At(d.From), narrative.At(d.To), narrative.Count(tried, "attempt", "attempts"), split))
+		n.Note(d.To, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", narrative.At(d.From), narrative.At(d.To), plural.Count(tried, "attempt", "attempts"), split))
 	}
 }

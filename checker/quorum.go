@@ -7,6 +7,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 var Quorum = Property{
@@ -44,9 +45,9 @@ func (r *run) quorumOfYes() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
-		violated: firstOf("leases", "were granted without the yes of "+narrative.Count(q, "master", "masters")),
+		violated: firstOf("leases", "were granted without the yes of "+plural.Count(q, "master", "masters")),
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s on the yes of at least %s", narrative.Count(t.checked, "lease rested", "leases rested"), narrative.Count(q, "master", "masters"))
+			return fmt.Sprintf("%s on the yes of at least %s", plural.Count(t.checked, "lease rested", "leases rested"), plural.Count(q, "master", "masters"))
 		},
 	}
 }
@@ -55,7 +56,7 @@ func (r *run) quorumOfYes() *judgement {
 func (r *run) explainUnbacked(n *narrative.Narrative, b facts.Backing) {
 	v := n.Violation
 	l := b.Lease
-	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, narrative.At(v.At), narrative.Count(len(b.Yes), "master", "masters"), r.Quorum())
+	v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", l.Process, v.Key, narrative.At(v.At), plural.Count(len(b.Yes), "master", "masters"), r.Quorum())
 	n.Lease(l, b.Grant.At)
 	n.AnswersSince(b)
 	n.Violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d", fault.Enumerate(b.Yes), r.Quorum()))

@@ -49,7 +49,7 @@ func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 		evidence: r.need("calls of the lock", calls, moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			on := ""
-			if first.Key != "" { // else it was no call for a key: the lock was made, or closed
+			if first.Key != "" { // else it was not a call for a key: the lock was made, or closed
 				on = " on " + first.Key
 			}
 			return fmt.Sprintf("%s %s: the first at %s%s", narrative.Share(t.found, t.checked, "calls"), did, narrative.At(first.At), on)

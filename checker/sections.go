@@ -7,6 +7,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 )
 
 var BeliefExclusion = Property{
@@ -58,7 +59,7 @@ func (r *run) beliefsIn(all []facts.Hold) *judgement {
 		evidence: r.need("critical sections that were contended", contended, moreContention),
 		violated: firstOf("critical sections", r.beganThough("began while another client was still in one")),
 		holds: func(t tally) string {
-			return noOverlap(r.Lock, narrative.Count(t.checked, "critical section", "critical sections"))
+			return noOverlap(r.Lock, plural.Count(t.checked, "critical section", "critical sections"))
 		},
 	}
 }

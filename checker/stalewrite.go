@@ -6,6 +6,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 )
 
 var NoStaleWrite = Property{
@@ -26,7 +27,7 @@ func (r *run) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 	}
 	note := noteOn(w.Uncertain, "of %s it is not certain whose lease is the later one", "write", "writes")
 	if fenced {
-		note = fmt.Sprintf("; the fence refused %s", narrative.Count(w.Refused, "write", "writes")) + note
+		note = fmt.Sprintf("; the fence refused %s", plural.Count(w.Refused, "write", "writes")) + note
 	}
 	return &judgement{
 		tally: tally{checked: w.Judged}, violations: found,

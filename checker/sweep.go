@@ -12,6 +12,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 // sweep returns an overlap for each hold that begins while it and the earlier ones on its key that have not
@@ -229,9 +230,9 @@ func (o overlap) together() string {
 			writers++
 		}
 	}
-	what := narrative.Count(writers, "writer", "writers")
+	what := plural.Count(writers, "writer", "writers")
 	if readers := len(all) - writers; readers > 0 {
-		what = narrative.Count(readers, "reader", "readers") + " and " + what
+		what = plural.Count(readers, "reader", "readers") + " and " + what
 	}
 	return fmt.Sprintf("%s were %s", clientsOf(all), what)
 }

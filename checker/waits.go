@@ -9,6 +9,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 // Patience returns how long it may take until some client is granted a free lock: the rest of an
@@ -70,10 +71,10 @@ func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(fact
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
-				narrative.At(bound), during, narrative.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)
+				narrative.At(bound), during, plural.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)
 		},
 		holds: func(t tally) string {
-			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", narrative.Count(t.checked, "lease was", "leases were"), during, narrative.At(longest), narrative.At(bound))
+			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", plural.Count(t.checked, "lease was", "leases were"), during, narrative.At(longest), narrative.At(bound))
 		},
 	}
 }

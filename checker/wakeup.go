@@ -9,6 +9,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 var WakeUp = Property{
@@ -74,7 +75,7 @@ func (r *run) wakeUp() *judgement {
 		evidence: countEvidence("leases granted while nothing was wrong and nobody held the lock", judged, minWaits, moreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("clients waited for a key that nobody held, and sent nothing for longer than the %s that the lock states, %s: the first for %s, from %s on %s",
-				narrative.At(h.Retry), narrative.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)
+				narrative.At(h.Retry), plural.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)
 		},
 		holds: func(tally) string {
 			return fmt.Sprintf("while nobody held the lock, waiting clients sent nothing for at most %s of the %s allowed", narrative.At(longest), narrative.At(bound))

@@ -1,16 +1,11 @@
 package claims
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"lockpick/campaign/scenario"
 	"lockpick/internal/strictyaml"
@@ -42,97 +37,64 @@ func Catalogue() []Claim {
 // Load reads claims from YAML files; the name BuiltIn stands for the built-in
 // catalogue. Errors name the file, the line and the column.
 func Load(paths ...string) ([]Claim, error) {
-	var all []Claim
-	from := map[string]string{}
-	add := func(path string, b []byte) error {
-		claims, err := Parse(b)
-		if err != nil {
-			return fmt.Errorf("%s:%w", path, err)
-		}
-		for _, c := range claims {
-			if before, twice := from[c.ID]; twice {
-				return fmt.Errorf("%s: the claim %s is in %s already: give it another id", path, c.ID, before)
-			}
-			from[c.ID] = path
-		}
-		all = append(all, claims...)
-		return nil
-	}
+	all := strictyaml.List[Claim]{What: "claim", Parse: Parse, ID: func(c *Claim) string { return c.ID }}
 	for _, path := range paths {
-		if path != BuiltIn {
-			b, err := strictyaml.Read(path)
-			if err != nil {
-				return nil, fmt.Errorf("catalogue: %w", err)
-			}
-			if err := add(path, b); err != nil {
+		if path == BuiltIn {
+			if err := all.AddFolder(builtIn, "catalogue", "claims/catalogue"); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		entries, err := builtIn.ReadDir("catalogue")
-		if err != nil {
-			return nil, fmt.Errorf("catalogue: %w", err)
+		claims, err := strictyaml.Load(path, "catalogue", Parse)
+		if err == nil {
+			err = all.Add(path, claims)
 		}
-		for _, e := range entries {
-			b, err := builtIn.ReadFile("catalogue/" + e.Name())
-			if err != nil {
-				return nil, fmt.Errorf("catalogue: %w", err)
-			}
-			if err := add("claims/catalogue/"+e.Name(), b); err != nil {
-				return nil, err
-			}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return all, nil
+	return all.Items, nil
 }
 
 // Parse reads one file of claims. Errors begin with the line and the column.
 func Parse(b []byte) (claims []Claim, err error) {
 	defer strictyaml.RefusePanic(&err)
-	if !bytes.HasSuffix(b, []byte("\n")) {
-		b = append(bytes.Clone(b), '\n') // the parser drops a tag at the very end
-	}
-	tree, err := strictyaml.Parse(b, claimFields())
-	if err != nil {
-		return nil, err
-	}
-	var file catalogueFile
-	decoder := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	err = decoder.Decode(&file)
-	if errors.Is(err, io.EOF) || err == nil && len(file.Claims) == 0 {
+	var content catalogueFile
+	file, err := strictyaml.Decode(b, &content, claimFields(), scenario.Scenario{})
+	if errors.Is(err, strictyaml.ErrEmpty) || err == nil && len(content.Claims) == 0 {
 		return nil, errors.New("1:1: there are no claims: a catalogue has a title and a list of claims")
 	}
 	if err != nil {
-		return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, scenario.Scenario{})
+		return nil, err
 	}
-	if p := unprintable("title", file.Title); p != nil {
+	if p := unprintable("title", content.Title); p != nil {
 		return nil, fmt.Errorf("1:1: %w", p)
 	}
-	for i := range file.Claims {
-		c := &file.Claims[i]
-		c.Group, c.Bug = file.Title, file.Bugs
-		if err := c.complete(decoder); err != nil {
-			return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, scenario.Scenario{})
+	for i := range content.Claims {
+		c := &content.Claims[i]
+		c.Group, c.Bug = content.Title, content.Bugs
+		if err := c.complete(file); err != nil {
+			return nil, file.Explain(err)
 		}
 		if p := c.check(); p != nil {
-			return nil, locate(tree, fmt.Sprintf("claims[%d]", i), c, p)
+			return nil, locate(file, fmt.Sprintf("claims[%d].", i), c, p)
 		}
 	}
-	return file.Claims, nil
+	return content.Claims, nil
 }
 
 // complete makes the scenarios: the fields of a case's scenario override the claim's, and a twin's
-// override the case's. The decoder must be the file's, because it knows the file's anchors.
-func (c *Claim) complete(d *yaml.Decoder) error {
+// override the case's. file must be that of the claim.
+func (c *Claim) complete(file *strictyaml.File) error {
 	base := claimDefaults()
-	if err := base.Overlay(c.Scenario, d); err != nil {
+	if err := base.Overlay(c.Scenario, file); err != nil {
 		return err
 	}
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		k.Scenario = base
 		k.Scenario.Name = strings.Trim("claim-"+c.ID+"-"+fileName(k.Name), "-")
-		if err := k.Scenario.Overlay(k.Over, d); err != nil {
+		if err := k.Scenario.Overlay(k.Over, file); err != nil {
 			return err
 		}
 		if k.Twin == nil {
@@ -142,40 +104,24 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 		k.Twin = &twin
 		k.Twin.Scenario = k.Scenario
 		k.Twin.Scenario.Name = k.Scenario.Name + "-twin"
-		if err := k.Twin.Scenario.Overlay(k.Twin.Over, d); err != nil {
+		if err := k.Twin.Scenario.Overlay(k.Twin.Over, file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// locate puts the line and the column before a problem with a claim.
-func locate(tree *ast.File, at string, c *Claim, p *scenario.Problem) error {
-	token := strictyaml.Find(tree, at+"."+p.Field)
+// locate puts the line and the column before a problem with the claim at a path.
+func locate(file *strictyaml.File, at string, c *Claim, p *scenario.Problem) error {
+	field := at + p.Field
 	// If the case inherits the field from the claim's scenario, the problem is there.
-	if i := strings.Index(p.Field, "scenario."); i > 0 && token != nil {
-		if field := p.Field[i:]; strictyaml.Find(tree, at+"."+field) != strictyaml.Find(tree, at) && !exists(tree, at+"."+p.Field) {
-			token = strictyaml.Find(tree, at+"."+field)
-		}
+	if i := strings.Index(p.Field, "scenario."); i > 0 && !file.Has(field) && file.Has(at+p.Field[i:]) {
+		field = at + p.Field[i:]
 	}
-	who := ""
-	if c.ID != "" {
-		who = fmt.Sprintf("claim %s: ", c.ID)
+	if c.ID == "" {
+		return file.At(field, p)
 	}
-	if token == nil {
-		return fmt.Errorf("1:1: %s%w", who, p)
-	}
-	return fmt.Errorf("%d:%d: %s%w", token.Position.Line, token.Position.Column, who, p)
-}
-
-// exists reports whether a node has a path.
-func exists(tree *ast.File, path string) bool {
-	p, err := yaml.PathString("$." + path)
-	if err != nil {
-		return false
-	}
-	node, err := p.FilterFile(tree)
-	return err == nil && node != nil
+	return file.At(field, fmt.Errorf("claim %s: %w", c.ID, p))
 }
 
 // claimFields lists the known fields, for the error on an unknown one.

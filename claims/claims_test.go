@@ -114,7 +114,7 @@ func TestCatalogueIsAsExpected(t *testing.T) {
 			catalogue = append(catalogue, c)
 		}
 	}
-	r, err := Verify(t.Context(), catalogue, Options{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
+	r, err := Verify(t.Context(), catalogue, Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func verified(t *testing.T, text string, change func(*Options)) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Driver: scenario.Sim, Drivers: realdrivers.All(), Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Drivers: realdrivers.All(), Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}}
 	if change != nil {
 		change(&opt)
 	}
@@ -356,8 +356,8 @@ func TestVerifyRefuses(t *testing.T) {
 		v    Options
 		want string
 	}{
-		{Options{Driver: "moon", Budget: search.Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
-		{Options{Driver: scenario.Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
+		{Options{JobOptions: search.JobOptions{Driver: "moon", Budget: search.Quick}}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
+		{Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: "huge"}}, `budget: "huge" is unknown: use one of quick, full`},
 	} {
 		// A program with the package campaign/bubble in it has one driver more.
 		if _, err := Verify(t.Context(), nil, x.v); err == nil || !strings.HasPrefix(err.Error(), x.want) {
@@ -404,7 +404,7 @@ func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(t.Context(), claims, Options{Driver: scenario.Sim, Budget: search.Quick, Store: campaign.Store{Dir: t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
+	if _, err := Verify(t.Context(), claims, Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Store: campaign.Store{Dir: t.TempDir()}}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
 		t.Errorf("unknown evidence: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"lockpick/checker"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 	"lockpick/search"
 )
 
@@ -146,7 +147,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		return f, undecided
 	case all.Missing() != nil:
 		f.Found, f.Outcome, f.Evidence = checker.Invalid, Undecided, all.Evidence
-		f.Why = fmt.Sprintf("%s together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.Missing().Needs())
+		f.Why = fmt.Sprintf("%s together: %s", plural.Count(f.Proven, "schedule", "schedules"), all.Missing().Needs())
 		return f, proving
 	case slices.Contains(s.trials[:s.stop+1], nil):
 		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
@@ -154,7 +155,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		f.Found, f.Outcome, f.Evidence = checker.Holds, Expected, all.Evidence
 		f.Why = proving.results[e.Property].Why
 		if proving.results[e.Property].Verdict != checker.Holds {
-			f.Why = fmt.Sprintf("not violated in %s, which have the evidence together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.Summary())
+			f.Why = fmt.Sprintf("not violated in %s, which have the evidence together: %s", plural.Count(f.Proven, "schedule", "schedules"), all.Summary())
 		}
 		if e.Verdict == checker.Violated {
 			f.Outcome, f.Why = Unexpected, "it was never violated: "+f.Why

@@ -51,7 +51,7 @@ func TestClaimsPageInBrowser(t *testing.T) {
 
 // TestPrintClaims: all claims, each with its explanation, take twelve pages at most.
 func TestPrintClaims(t *testing.T) {
-	r := &Result{Driver: "sim", Budget: search.Quick, Versions: map[string]string{"lockpick": "v1"}}
+	r := &Result{JobResult: search.JobResult{Driver: "sim", Budget: search.Quick, Versions: map[string]string{"lockpick": "v1"}}}
 	for _, c := range Catalogue() {
 		found := ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Outcome: Expected}
 		for _, k := range c.Cases {

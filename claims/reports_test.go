@@ -37,9 +37,9 @@ func sampleResult() *Result {
 		Why: "12 of 20 schedules decide nothing: the schedule did not exercise the property extension", Schedules: 20, Proven: 8, Seed: 1_000_000, Run: "run-51",
 	}
 	return &Result{
-		Folder: "store/claims-sim", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 1500 * time.Millisecond,
-		Versions: map[string]string{"lockpick": "v1"},
-		Claims: []ClaimResult{
+		JobResult: search.JobResult{Folder: "store/claims-sim", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 1500 * time.Millisecond,
+			Versions: map[string]string{"lockpick": "v1"},
+		}, Claims: []ClaimResult{
 			{ID: "35", Slug: "restart", Claim: "A restart <breaks> the lock.", Group: "Restarts", Outcome: Expected, Cases: []CaseResult{{
 				Shows: "A master is killed.", Lock: "redlock", Schedules: 1, Findings: []Finding{violated},
 				Twin: &TwinResult{Shows: "with fsync=always", Lock: "redlock", Schedules: 20, Findings: []Finding{holds}},

@@ -17,15 +17,8 @@ const ResultFile = "claims.json"
 // Result is the result of a verification: claims.json in the store, the output of --json, and,
 // when it is committed, the baseline for later verifications.
 type Result struct {
-	Folder      string            `json:"folder"` // the folder with the evidence
-	Driver      string            `json:"driver"`
-	Budget      string            `json:"budget"`
-	Seed        uint64            `json:"seed"`
-	Started     time.Time         `json:"started"`
-	Took        time.Duration     `json:"took"` // ns
-	Interrupted bool              `json:"interrupted,omitempty"`
-	Versions    map[string]string `json:"versions"`
-	Claims      []ClaimResult     `json:"claims"`
+	search.JobResult
+	Claims []ClaimResult `json:"claims"`
 }
 
 // Outcome says how a finding, a case or a claim compares with the expected verdicts.
@@ -157,7 +150,7 @@ func Latest(s campaign.Store, but string) map[string]*Result {
 // Baseline returns the result without the fields that differ between two verifications of the same
 // code: times, folders and the texts of the evidence.
 func (r *Result) Baseline() *Result {
-	b := &Result{Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
+	b := &Result{JobResult: r.JobResult.Baseline()}
 	lean := func(in []Finding) []Finding {
 		var out []Finding
 		for _, f := range in {

@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
-	"time"
 
 	"lockpick/campaign"
-	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
@@ -34,11 +31,13 @@ func (s Sharded) Compared() any {
 	return (&Result{Claims: []ClaimResult{s.ClaimResult}}).Baseline().Claims[0]
 }
 
+// EachRun visits the runs of all findings.
+func (s Sharded) EachRun(visit func(run, command *string)) {
+	s.each(func(_ string, f *Finding) { visit(&f.Run, nil) })
+}
+
 // NewPart returns an empty part.
 func NewPart(claims []Claim, opt Options, s search.Shard) (*search.Part[Sharded], error) {
-	if err := search.CheckShardDriver(opt.Driver); err != nil {
-		return nil, err
-	}
 	hash, err := fingerprint(claims)
 	if err != nil {
 		return nil, err
@@ -47,10 +46,7 @@ func NewPart(claims []Claim, opt Options, s search.Shard) (*search.Part[Sharded]
 	for i := range claims {
 		ids = append(ids, claims[i].ID)
 	}
-	of := map[string]string{
-		"driver": opt.Driver, "budget": opt.Budget, "seed": strconv.FormatUint(opt.Seed, 10), "limit of schedules": strconv.Itoa(opt.Most), "catalogue": hash,
-	}
-	return search.NewPart[Sharded](ShardKind, of, ids, s), nil
+	return search.NewPartOf[Sharded](ShardKind, &opt.JobOptions, map[string]string{"catalogue": hash}, ids, s)
 }
 
 // fingerprint returns a hash of the texts, scenarios and expectations of claims.
@@ -109,51 +105,23 @@ func Shard(ctx context.Context, claims []Claim, opt Options, s search.Shard, p *
 	return cmp.Or(err, failed)
 }
 
-// Merged joins the results in parts into one. It copies the evidence from the shards' folders into
-// a new folder of the store; away is the number of findings whose evidence is on other machines.
-// Claims whose shard is missing are undecided.
-func Merged(b *search.Part[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
-	seed, err := strconv.ParseUint(b.Of["seed"], 10, 64)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: the seed is %q", search.ErrParts, b.Of["seed"])
-	}
-	now := time.Now()
-	dir, err := store.CreateFolder("claims-"+b.Of["driver"], now)
-	if err != nil {
-		return nil, 0, &judge.HarnessError{Err: err}
-	}
-	r = &Result{
-		Folder: filepath.Join(store.Dir, dir), Driver: b.Of["driver"], Budget: b.Of["budget"], Seed: seed, Started: now.UTC(),
-		Interrupted: len(b.Missing()) > 0, Versions: b.Versions(),
-	}
-	var kept []search.Kept
-	known := map[string]*Claim{}
-	for i := range claims {
-		known[claims[i].ID] = &claims[i]
-	}
-	for _, id := range b.Units {
-		done, ok := b.Done[id]
-		if !ok {
-			if known[id] == nil {
-				return nil, 0, fmt.Errorf("%w: claim %s is in none of the catalogues: name its catalogue", search.ErrParts, id)
-			}
-			done.ClaimResult = known[id].lacking()
+// Merged joins the results in parts into one, in a new folder of the store; away is the number of findings whose evidence
+// is on other machines. Claims whose shard is missing are undecided.
+func Merged(p *search.Part[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
+	head, units, away, err := search.Collect(p, store, "claims-"+p.Of["driver"], func(id string) (Sharded, error) {
+		i := slices.IndexFunc(claims, func(c Claim) bool { return c.ID == id })
+		if i < 0 {
+			return Sharded{}, fmt.Errorf("%w: claim %s is in none of the catalogues: name its catalogue", search.ErrParts, id)
 		}
-		done.each(func(_ string, f *Finding) {
-			if f.Run == "" || err != nil {
-				return
-			}
-			if f.Run, err = done.CopyRun(f.Run, id, campaign.Store{Dir: r.Folder}); f.Run == "" {
-				away++
-			}
-		})
-		if err != nil {
-			return nil, 0, err
-		}
-		r.Claims = append(r.Claims, done.ClaimResult)
-		kept = append(kept, done.Kept)
+		return Sharded{ClaimResult: claims[i].lacking()}, nil
+	})
+	if err != nil {
+		return nil, 0, err
 	}
-	r.Took = search.Together(kept)
+	r = &Result{JobResult: head}
+	for _, u := range units {
+		r.Claims = append(r.Claims, u.ClaimResult)
+	}
 	return r, away, search.WriteResult(filepath.Join(r.Folder, ResultFile), r)
 }
 

@@ -14,29 +14,17 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/history"
 	"lockpick/internal/crew"
 	"lockpick/search"
 )
 
 // Options says how to verify claims.
 type Options struct {
-	Driver  string // sim, process, docker, auto
-	Drivers campaign.Drivers
-	Budget  string // quick, full
-	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
-	Most    int    // maximum number of schedules or runs of each case, if the budget allows more; 0: no limit
-	Workers int    // how many schedules run at a time; 0: as crew.Of and crew.OnMasters choose
-	Store   campaign.Store
-	Keep    string                       // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
-	Client  []string                     // the command that runs as a client process
-	Image   string                       // image of Redis for the driver docker
-	Trust   func(campaign.Program) error // asked before a program that a claim names is started, see campaign.Options
-
-	Progress func(format string, args ...any)                            // may be nil
-	Live     search.Live                                                 // of schedules; may be nil
-	Done     func(*ClaimResult, search.Kept)                             // called after each claim; may be nil
-	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
+	search.JobOptions
+	Keep   string                          // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
+	Client []string                        // the command that runs as a client process
+	Trust  func(campaign.Program) error    // asked before a program that a claim names is started, see campaign.Options
+	Done   func(*ClaimResult, search.Kept) // called after each claim; may be nil
 }
 
 // Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters the
@@ -44,18 +32,12 @@ type Options struct {
 // returns a result, in which findings without enough schedules are undecided. An error is a
 // *judge.HarnessError or a *scenario.Problem.
 func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
-	if !slices.Contains(search.Budgets, opt.Budget) {
-		return nil, scenario.UnknownValue("budget", opt.Budget, search.Budgets)
-	}
-	if !slices.Contains(scenario.Drivers, opt.Driver) {
-		return nil, scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
+	if err := opt.Check(); err != nil {
+		return nil, err
 	}
 	opt.Keep = cmp.Or(opt.Keep, KeepAll)
 	if !slices.Contains(Keeps, opt.Keep) {
 		return nil, scenario.UnknownValue("evidence", opt.Keep, Keeps)
-	}
-	if opt.Progress == nil {
-		opt.Progress = func(string, ...any) {}
 	}
 	var err error
 	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
@@ -67,9 +49,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	}, opt.Store, "claims-"+opt.Driver, v.started); err != nil {
 		return nil, err
 	}
-	result := &Result{
-		Folder: v.bench.Folder.Dir, Driver: opt.Driver, Budget: opt.Budget, Seed: opt.Seed, Started: v.started.UTC(), Versions: search.Versions(),
-	}
+	result := &Result{JobResult: opt.Result(v.bench.Folder.Dir, v.started)}
 	for i := range claims {
 		v.plan(&claims[i])
 	}

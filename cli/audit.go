@@ -16,10 +16,8 @@ import (
 	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/campaign/bubble"
-	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/history"
 	"lockpick/reports/term"
 	"lockpick/workload"
 )
@@ -173,9 +171,7 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 		collectLessOften()
 	}
 	show := newProgress()
-	flags.Drivers = drivers()
-	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.steps
-	flags.Report = func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) }
+	flags.Drivers, flags.Store, flags.Progress, flags.Live, flags.Report = drivers(), campaign.Store{Dir: flags.store}, show.line, show.steps, writeReport
 	if flags.shard.given() {
 		return runShard(flags.shard, func(s search.Shard) (*search.Part[audit.Sharded], error) { return audit.NewPart(flags.Options, s) },
 			func(s search.Shard, p *search.Part[audit.Sharded]) error {

@@ -119,7 +119,7 @@ func TestAuditBadInput(t *testing.T) {
 		`--client: clients that are processes need`: {"--client", "true", "--driver", "sim"},
 		`--update-baseline needs --baseline FILE`:   {"--update-baseline"},
 		`redis.yaml describes no service`:           {"redis.yaml"},
-		`junk.json is no result of lockpick audit`:  {"--baseline", "junk.json"},
+		`junk.json is not a result of lockpick audit`:  {"--baseline", "junk.json"},
 	} {
 		if out, stderr, code := lockpick(t, dir, append([]string{"audit"}, args...)...); code != exitUsage || !strings.Contains(stderr, says) {
 			t.Errorf("%v: exit %d, want %q\n%s\n%s", args, code, says, out, stderr)

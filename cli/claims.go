@@ -15,11 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
-	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/claims"
-	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/reports/term"
 	"lockpick/search"
@@ -28,12 +26,10 @@ import (
 
 // claimsFlags holds the flags of lockpick claims.
 type claimsFlags struct {
-	only, catalogue       []string
-	driver, budget, image string
+	only, catalogue []string
+	search.JobOptions
 	lock, client          string
 	evidence              string
-	seed                  uint64
-	most, workers         int
 	mutants, asJSON       bool
 	junit, html, baseline string
 	updateBaseline        bool
@@ -84,10 +80,10 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringSliceVar(&flags.only, "only", nil, "ids or slugs of claims, such as 35,39 (default: all)")
 	f.StringVar(&flags.lock, "lock", "", "verify the claims about redlock (of a lock on one master: those about single) with this lock instead; each that fails is a diagnosis")
 	f.StringVar(&flags.client, "client", "", "the same with the lock behind a command, or a client that comes with Lockpick (needs real masters)")
-	f.StringVar(&flags.driver, "driver", scenario.Sim, "driver of the masters: "+strings.Join(scenario.Drivers, ", "))
-	f.StringVar(&flags.budget, "budget", search.Quick, "how much to try: "+strings.Join(search.Budgets, ", "))
-	f.IntVar(&flags.most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
-	f.Uint64Var(&flags.seed, "seed", 1, "seed of all random choices")
+	f.StringVar(&flags.Driver, "driver", scenario.Sim, "driver of the masters: "+strings.Join(scenario.Drivers, ", "))
+	f.StringVar(&flags.Budget, "budget", search.Quick, "how much to try: "+strings.Join(search.Budgets, ", "))
+	f.IntVar(&flags.Most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
+	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
 	f.BoolVar(&flags.mutants, "mutants", false, "the planted bugs instead of the claims: is each caught, and the lock without it acquitted?")
 	f.StringSliceVar(&flags.catalogue, "catalogue", []string{claims.BuiltIn}, "files of claims; "+claims.BuiltIn+" stands for the built-in ones")
 	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
@@ -96,8 +92,8 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	outputFlag(cmd, &flags.html, "html", "", "write the page of all claims to this file too")
 	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
-	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
-	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
+	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
+	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
 	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
 	flags.programs.flag(cmd, "a catalogue")
 	flags.shard.register(cmd, "claims")
@@ -129,23 +125,21 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return err
 	}
-	if flags.driver == scenario.Sim {
+	if flags.Driver == scenario.Sim {
 		collectLessOften()
 	}
 	show := newProgress()
+	flags.Drivers, flags.Store, flags.Progress, flags.Live, flags.Report = drivers(), campaign.Store{Dir: flags.store}, show.line, show.steps, writeReport
 	opt := claims.Options{
-		Driver: flags.driver, Drivers: drivers(), Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
-		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"}, Trust: flags.programs.allow,
-		Progress: show.line, Live: show.steps,
+		JobOptions: flags.JobOptions, Keep: flags.evidence, Client: []string{self, "client"}, Trust: flags.programs.allow,
 		Done: func(c *claims.ClaimResult, _ search.Kept) {
 			if c.Outcome == claims.Unexpected || c.Outcome == claims.Undecided {
 				show.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
 			}
 		},
-		Report: func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) },
 	}
 	ctx := cmd.Context()
-	flags.programs.grant(campaign.Program{Field: "image", Words: []string{flags.image}})
+	flags.programs.grant(campaign.Program{Field: "image", Words: []string{flags.Image}})
 	if err := flags.programs.ask(ctx, strings.Join(flags.catalogue, ", "), claims.Programs(chosen, opt)); err != nil {
 		return err
 	}
@@ -180,14 +174,14 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 	can := workload.Hello{Can: workload.Abilities}
 	if flags.client != "" {
 		if !cmd.Flags().Changed("driver") {
-			flags.driver = scenario.Process
+			flags.Driver = scenario.Process
 		}
 		words, err := clientCommandOf(flags.client)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--client: %w", err)}
 		}
 		s := scenario.Defaults()
-		s.Client, s.Driver, s.Image, s.Lock = words, flags.driver, flags.image, cmp.Or(flags.lock, s.Lock)
+		s.Client, s.Driver, s.Image, s.Lock = words, flags.Driver, flags.Image, cmp.Or(flags.lock, s.Lock)
 		flags.programs.grant(campaign.Programs(&s)...)
 		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Drivers: drivers(), Trust: flags.programs.allow}); err != nil {
 			return nil, err

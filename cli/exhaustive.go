@@ -30,7 +30,7 @@ type exhaustive struct {
 // exhaustiveSection is the heading of the flags that only --exhaustive has.
 const exhaustiveSection = "With --exhaustive"
 
-// bothWays are the flags of a search that are no bounds, and mean the same with --exhaustive.
+// bothWays are the flags of a search that are not bounds, and mean the same with --exhaustive.
 var bothWays = []string{"property", "faults", "time-limit", "workers", "store", "json", "exhaustive", helpAll}
 
 // The bounds that a flag of the search gives, too, by flag; those in ticks are given as durations.

@@ -17,7 +17,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/history/logs"
-	"lockpick/search"
+	"lockpick/internal/plural"
 	"lockpick/watch"
 )
 
@@ -209,7 +209,7 @@ func checkMonitor(ctx context.Context, files []string, levels []string, out outp
 	}
 	r := l.Result(last, watch.Missed{})
 	if others > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s are no commands and were left out", search.Counted(others, "line", "lines")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s are not commands and were left out", plural.Count(others, "line", "lines")))
 	}
 	return lintOutcome(out.to, &r, out.json)
 }

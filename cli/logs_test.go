@@ -169,7 +169,7 @@ func TestCheckLogs(t *testing.T) {
 	}
 	wants(stdout, "VIOLATED L2", "35 lines not of the pattern, left out")
 	for says, args := range map[string][]string{
-		`the group "worker" is no field: add --map FIELD=worker`: {"--pattern", `(?P<worker>\S+)`, "worker-0.txt"},
+		`the group "worker" is not a field: add --map FIELD=worker`: {"--pattern", `(?P<worker>\S+)`, "worker-0.txt"},
 		"--format text: add --pattern":                           {"--format", "text", "worker-0.txt"},
 		"--pattern: error parsing regexp":                        {"--pattern", "(", "worker-0.txt"},
 		"--map client=who: the pattern has no group (?P<who>":    {"--pattern", `(?P<time>\S+)`, "--map", "client=who", "worker-0.txt"},

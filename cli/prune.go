@@ -48,7 +48,7 @@ with their sizes, and deletes them with --yes. It never deletes a run that may b
 			}
 			if larger != "" {
 				if rule.LargerThan, err = units.FromHumanSize(larger); err != nil || rule.LargerThan < 0 {
-					return usageError{fmt.Errorf("--larger-than: %q is no size: 500kB, 100MB, 2GB", larger)}
+					return usageError{fmt.Errorf("--larger-than: %q is not a size: 500kB, 100MB, 2GB", larger)}
 				}
 			}
 			if rule.Keep < 0 {
@@ -90,7 +90,7 @@ func age(text string) (time.Duration, error) {
 		d = time.Duration(n * 24 * float64(time.Hour))
 	}
 	if err != nil || d < 0 || d > 100*365*24*time.Hour {
-		return 0, fmt.Errorf("%q is no age: 90m, 12h, 30d", text)
+		return 0, fmt.Errorf("%q is not an age: 90m, 12h, 30d", text)
 	}
 	return d, nil
 }

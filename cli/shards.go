@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/claims"
+	"lockpick/internal/plural"
 	"lockpick/search"
 )
 
@@ -114,7 +115,7 @@ func readParts[R any](kind string, files []string) (*search.Part[R], error) {
 // noteAway prints how many findings have their runs on other machines.
 func noteAway(away int) {
 	if away > 0 {
-		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", search.Counted(away, "finding", "findings"))
+		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", plural.Count(away, "finding", "findings"))
 	}
 }
 

@@ -100,7 +100,7 @@ func TestMistakesWithShards(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"explore --shard 3/2 --seed 1 --out p.json", "there is no shard 3 of 2"},
-		{"explore --shard 1of2 --seed 1 --out p.json", `"1of2" is no shard: write its index, from 1, and their number, as in 3/64`},
+		{"explore --shard 1of2 --seed 1 --out p.json", `"1of2" is not a shard: write its index, from 1, and their number, as in 3/64`},
 		{"explore --shard 1/2 --seed 1", "add --out"},
 		{"explore --shard 1/2 --out p.json", "shards need the same seed"},
 		{"explore --shard 1/2 --seed 1 --time-limit 1s --out p.json", "say how many all shards have together"},

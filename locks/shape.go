@@ -164,7 +164,7 @@ func compact(text string) bool {
 	}))
 }
 
-// timeIn returns the time that a number means; nil: the text is no number that means one.
+// timeIn returns the time that a number means; nil: the text is not a number that means one.
 func timeIn(text string, now time.Time) *time.Time {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -49,7 +49,7 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	}
 	c := prepare(t, "Audit", usedByAudit, make, append(slices.Clone(options), Properties("L2")))
 	r := &runner{t: t, real: c.real}
-	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: search.Quick, Seed: c.base.Seed, Most: given.schedules, Only: given.only, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
+	opt := audit.Options{JobOptions: search.JobOptions{Driver: scenario.Virtual, Budget: search.Quick, Seed: c.base.Seed, Most: given.schedules, Store: campaign.Store{Dir: store}}, Lock: c.base.Lock, Only: given.only, One: given.base.Masters == 1, Run: r.run}
 	if c.real {
 		opt.Driver = scenario.Process
 	}

@@ -10,6 +10,7 @@ import (
 
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 // A fault took effect if masters or clients noticed it. This file decides that by these rules:
@@ -47,10 +48,10 @@ func (f *clientEvidence) tookEffect() bool { return f.unanswered+f.late > 0 }
 func (f *clientEvidence) String() string {
 	var parts []string
 	if f.unanswered > 0 {
-		parts = append(parts, plural(f.unanswered, "lock command got no reply", "lock commands got no reply"))
+		parts = append(parts, plural.Count(f.unanswered, "lock command got no reply", "lock commands got no reply"))
 	}
 	if f.late > 0 {
-		text := plural(f.late, "reply took ", "replies took up to ") + rounded(f.slowest).String()
+		text := plural.Count(f.late, "reply took ", "replies took up to ") + rounded(f.slowest).String()
 		if f.usual > 0 {
 			text += fmt.Sprintf(" (usually %v)", rounded(f.usual))
 		}
@@ -60,13 +61,6 @@ func (f *clientEvidence) String() string {
 		return "no lock command was left without a reply or answered late"
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // rounded rounds a duration to about three digits.

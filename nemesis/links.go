@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/plural"
 )
 
 // links lets faults on one link overlap: the link has the sum of the faults that are installed
@@ -195,13 +196,13 @@ func tell(d cluster.LinkCounts, links int) string {
 		one, many string
 	}{{d.Held, "byte held", "bytes held"}, {d.Dropped, "byte dropped", "bytes dropped"}, {d.Delayed, "byte delayed", "bytes delayed"}, {d.Refused, "connection refused", "connections refused"}} {
 		if x.n > 0 {
-			told = append(told, plural(int(x.n), x.one, x.many))
+			told = append(told, plural.Count(int(x.n), x.one, x.many))
 		}
 	}
 	if len(told) == 0 {
 		told = append(told, "nothing held, dropped, delayed or refused")
 	}
-	return strings.Join(told, ", ") + " on " + plural(links, "link", "links")
+	return strings.Join(told, ", ") + " on " + plural.Count(links, "link", "links")
 }
 
 func init() {

@@ -24,7 +24,7 @@ import (
 // A client has two clocks. A jump or a strobe changes only its wall clock; a rate changes
 // both.
 func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
-	bad := fmt.Errorf("%q is no fault of a clock: write +60s (a jump forward), -60s (back), x1.5 (its rate) or ~5s (a strobe)", s)
+	bad := fmt.Errorf("%q is not a fault of a clock: write +60s (a jump forward), -60s (back), x1.5 (its rate) or ~5s (a strobe)", s)
 	if len(s) < 2 {
 		return c, false, bad
 	}

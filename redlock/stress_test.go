@@ -33,7 +33,7 @@ import (
 func TestStress(t *testing.T) {
 	d, err := time.ParseDuration(os.Getenv("STRESS"))
 	if err != nil {
-		t.Skip(`STRESS is no duration: "make stress" sets it`)
+		t.Skip(`STRESS is not a duration: "make stress" sets it`)
 	}
 	end := time.Now().Add(d)
 	more := func(int, int64) bool { return time.Now().Before(end) }

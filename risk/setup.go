@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -97,44 +96,20 @@ func plainly(err error) string {
 }
 
 // Load reads a setup from a file, on top of the defaults.
-func Load(path string) (Setup, error) {
-	b, err := strictyaml.Read(path)
-	if err != nil {
-		return Setup{}, fmt.Errorf("risk: %w", err)
-	}
-	s, err := Parse(b)
-	if err != nil {
-		return Setup{}, fmt.Errorf("%s:%w", path, err)
-	}
-	return s, nil
-}
+func Load(path string) (Setup, error) { return strictyaml.Load(path, "risk", Parse) }
 
 // Parse reads a setup, on top of the defaults. Errors begin with the line and the column.
 func Parse(b []byte) (s Setup, err error) {
-	defer strictyaml.RefusePanic(&err)
-	if !bytes.HasSuffix(b, []byte("\n")) {
-		b = append(bytes.Clone(b), '\n')
-	}
 	s = Defaults()
-	file, err := strictyaml.Parse(b, setupFields())
-	if err != nil {
-		return s, err
-	}
-	err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s)
-	if errors.Is(err, io.EOF) {
+	file, err := strictyaml.Decode(b, &s, setupFields())
+	if errors.Is(err, strictyaml.ErrEmpty) {
 		return Defaults(), nil
 	}
-	if err != nil {
-		return s, strictyaml.Explain(err, b, setupFields())
-	}
 	var problem *scenario.Problem
-	if errors.As(s.Check(), &problem) {
-		if at := strictyaml.Find(file, problem.Field); at != nil {
-			return s, fmt.Errorf("%d:%d: %w", at.Position.Line, at.Position.Column, problem)
-		}
-		return s, fmt.Errorf("1:1: %w", problem)
+	if err == nil && errors.As(s.Check(), &problem) {
+		err = file.At(problem.Field, problem)
 	}
-	return s, nil
+	return s, err
 }
 
 // YAML returns the setup as a file that Load can read.

@@ -36,7 +36,7 @@ func TestTimes(t *testing.T) {
 // Each error says what is wrong, and where in a file.
 func TestBadSetups(t *testing.T) {
 	for text, want := range map[string]string{
-		"hold: soon":                         "is no distribution of times",
+		"hold: soon":                         "is not a distribution of times",
 		"hold: p50=1s":                       "max=",
 		"hold: p50=2s,p99=1s,max=3s":         "must grow",
 		"crashes: -1":                        "is not a rate",

@@ -103,11 +103,11 @@ func ParseTimes(text string) (Times, error) {
 		t.points, err = []quantile{{0, a}, {1, b}}, cmp.Or(err1, err2)
 	}
 	if err != nil {
-		return Times{}, fmt.Errorf("%q is no distribution of times: %w; give 50ms, 10ms..2s, p50=20ms,p99=1s,max=5s, or 50ms:0.9,1s:0.1", text, err)
+		return Times{}, fmt.Errorf("%q is not a distribution of times: %w; give 50ms, 10ms..2s, p50=20ms,p99=1s,max=5s, or 50ms:0.9,1s:0.1", text, err)
 	}
 	for i := range t.points[1:] {
 		if t.points[i].d > t.points[i+1].d || t.points[i].share >= t.points[i+1].share {
-			return Times{}, fmt.Errorf("%q is no distribution of times: quantiles and durations must grow", text)
+			return Times{}, fmt.Errorf("%q is not a distribution of times: quantiles and durations must grow", text)
 		}
 	}
 	return t, nil
@@ -117,7 +117,7 @@ func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no duration", strings.TrimSpace(text))
+		return 0, fmt.Errorf("%q is not a duration", strings.TrimSpace(text))
 	case d < 0 || d > 24*time.Hour:
 		return 0, fmt.Errorf("%v is out of range: 0s to 24h", d)
 	}
@@ -142,7 +142,7 @@ func parseQuantiles(text string) ([]quantile, error) {
 		}
 		p, err := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
 		if err != nil || !strings.HasPrefix(name, "p") || !(p > 0 && p <= 100) {
-			return nil, fmt.Errorf("%q is no quantile: min, p50, p99.9, max", name)
+			return nil, fmt.Errorf("%q is not a quantile: min, p50, p99.9, max", name)
 		}
 		points = append(points, quantile{p / 100, d})
 	}

@@ -207,51 +207,7 @@ func ReadResult[R any](path, command string) (*R, error) {
 	}
 	r := new(R)
 	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s: %s is no result of lockpick %s: %w", command, path, command, err)
+		return nil, fmt.Errorf("%s: %s is not a result of lockpick %s: %w", command, path, command, err)
 	}
 	return r, nil
-}
-
-// Kept names the folder in which a shard keeps the evidence of a unit, and how long the shard had worked when the unit
-// was done.
-type Kept struct {
-	Folder string        `json:"folder"` // absolute
-	Took   time.Duration `json:"took"`   // ns
-}
-
-// KeptIn returns the Kept of a folder, with its absolute path. An error is a *judge.HarnessError.
-func KeptIn(folder string, took time.Duration) (Kept, error) {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return Kept{}, &judge.HarnessError{Err: err}
-	}
-	return Kept{folder, took}, nil
-}
-
-// CopyRun copies a run that is evidence of a unit into a store, and returns its name there, or "" if the run
-// is not on this machine. The new name begins with the unit's, because two shards may have begun runs in the
-// same second. An error is a *judge.HarnessError.
-func (k Kept) CopyRun(run, unit string, to campaign.Store) (string, error) {
-	name := filepath.Base(unit) + "-" + filepath.Base(run)
-	here, err := to.CopyRun(filepath.Join(k.Folder, filepath.Base(run)), name)
-	if err != nil {
-		return "", &judge.HarnessError{Err: err}
-	}
-	if !here {
-		return "", nil
-	}
-	return name, nil
-}
-
-// Together returns how long the shards took in all: of each folder what its last unit says.
-func Together(all []Kept) time.Duration {
-	folders := map[string]time.Duration{}
-	for _, k := range all {
-		folders[k.Folder] = max(folders[k.Folder], k.Took)
-	}
-	var sum time.Duration
-	for _, t := range folders {
-		sum += t
-	}
-	return sum
 }

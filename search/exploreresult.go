@@ -14,6 +14,7 @@ import (
 	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 // ExploreResult is the result of an exploration. If the number of schedules is given, everything in it except
@@ -328,7 +329,7 @@ func (l *PropertyCount) never() string {
 }
 
 func conclusive(n int) string {
-	return Counted(n, "conclusive schedule", "conclusive schedules")
+	return plural.Count(n, "conclusive schedule", "conclusive schedules")
 }
 
 // others renders how many schedules do not count, or returns "".
@@ -355,7 +356,7 @@ func (x *ExploreResult) Caveats() []string {
 // missing explains what the schedules lack to prove anything, and what helps. It returns "" if they lack
 // nothing.
 func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string {
-	tried := Counted(x.Schedules, "schedule", "schedules")
+	tried := plural.Count(x.Schedules, "schedule", "schedules")
 	if l.Conclusive == 0 {
 		most, help := "the search ended before the first", helpInconclusive
 		if len(l.Lacking) > 0 {

@@ -18,11 +18,3 @@ func lacking(v *checker.Result) string {
 
 // helpInconclusive ends a sentence with advice that makes schedules conclusive.
 const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"
-
-// Counted renders a number with its noun, as in "1 schedule" and "2 schedules".
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -14,6 +14,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/internal/otherfile"
+	"lockpick/internal/plural"
 	"lockpick/internal/wholefile"
 )
 
@@ -370,7 +371,7 @@ func (p *Part[R]) Missing() []string {
 		}
 	}
 	if len(none) > 0 {
-		all = append([]string{fmt.Sprintf("%s of %d: %s", Counted(len(none), "shard is missing", "shards are missing"), p.Shards, ranges(none))}, all...)
+		all = append([]string{fmt.Sprintf("%s of %d: %s", plural.Count(len(none), "shard is missing", "shards are missing"), p.Shards, ranges(none))}, all...)
 	}
 	return all
 }

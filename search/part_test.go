@@ -347,7 +347,7 @@ func TestShardFromTheEnvironmentOfEngines(t *testing.T) {
 		{"AWS_BATCH_JOB_ARRAY_INDEX=3 AWS_BATCH_JOB_ARRAY_SIZE=4", "4/4 AWS Batch"},
 		{"CI_NODE_INDEX=1 CI_NODE_TOTAL=3", "1/3 GitLab"},
 		{"PARALLEL_SEQ=2 LOCKPICK_SHARDS=3", "2/3 GNU parallel"},
-		{"PARALLEL_SEQ=x LOCKPICK_SHARDS=3", "PARALLEL_SEQ is \"x\", which is no number"},
+		{"PARALLEL_SEQ=x LOCKPICK_SHARDS=3", "PARALLEL_SEQ is \"x\", which is not a number"},
 	} {
 		env := map[string]string{}
 		for _, pair := range strings.Fields(c.env) {

@@ -24,8 +24,8 @@ func (s Shard) Whole() bool { return s.Count <= 1 }
 // maxShards limits the number of shards. It is what AWS Batch starts at most.
 const maxShards = 10_000
 
-// CheckShardDriver rejects the driver auto, because each machine would choose its own.
-func CheckShardDriver(driver string) error {
+// checkShardDriver rejects the driver auto, because each machine would choose its own.
+func checkShardDriver(driver string) error {
 	if driver == scenario.Auto {
 		return errors.New("driver auto: shards need the same driver, and each machine would choose for itself: name one")
 	}
@@ -38,7 +38,7 @@ func ParseShard(text string) (Shard, error) {
 	i, err := strconv.Atoi(index)
 	n, problem := strconv.Atoi(count)
 	if !ok || err != nil || problem != nil {
-		return Shard{}, fmt.Errorf("%q is no shard: write its index, from 1, and their number, as in 3/64", text)
+		return Shard{}, fmt.Errorf("%q is not a shard: write its index, from 1, and their number, as in 3/64", text)
 	}
 	return newShard(i, n)
 }
@@ -90,7 +90,7 @@ func ShardFrom(getenv func(string) string) (s Shard, engine string, err error) {
 			}
 			var n int
 			if n, err = strconv.Atoi(text); err != nil {
-				err = fmt.Errorf("%s: %s is %q, which is no number", a.engine, variable, text)
+				err = fmt.Errorf("%s: %s is %q, which is not a number", a.engine, variable, text)
 			}
 			return n
 		}

@@ -114,7 +114,7 @@ var errLongLine = errors.New("a line is longer than 16 MiB: is this what redis-c
 
 // ReadMonitor lints what redis-cli printed of MONITOR, one reader for each master. It takes the commands in the order
 // of their times, which are those of the masters' clocks. It returns the lint, the time of the last command, and the
-// number of lines that are no commands.
+// number of lines that are not commands.
 func ReadMonitor(ctx context.Context, opt Options, masters []io.Reader) (l *Lint, end time.Time, others int, err error) {
 	var all []*printed
 	advance := func(p *printed) error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"lockpick/internal/plural"
 )
 
 // width is the width of the report in columns.
@@ -32,7 +34,7 @@ func (r *Result) Print(w io.Writer) {
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintln(w)
-		p.wrap("", fmt.Sprintf("%s  %s (%s)", strings.ToUpper(string(f.Severity)), f.ID, times(f.Count)))
+		p.wrap("", fmt.Sprintf("%s  %s (%s)", strings.ToUpper(string(f.Severity)), f.ID, plural.Times(f.Count)))
 		p.wrap("  ", f.What)
 		keys := strings.Join(f.Keys, ", ")
 		if more := f.AllKeys - len(f.Keys); more > 0 {
@@ -73,13 +75,6 @@ func (r *Result) count() (errors, warnings int) {
 func (r *Result) Failed() bool {
 	errors, _ := r.count()
 	return errors > 0
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 func quantilesText(q Quantiles) string {

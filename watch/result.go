@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"lockpick/internal/plural"
 )
 
 // Finding is a rule that the traffic broke.
@@ -120,7 +122,7 @@ var meaning = map[string]string{
 // told words the errors that servers answered.
 func told(errors map[string]int) (notes []string) {
 	for _, code := range slices.Sorted(maps.Keys(errors)) {
-		note := fmt.Sprintf("%s was answered %s to commands on keys that may be locks", code, times(errors[code]))
+		note := fmt.Sprintf("%s was answered %s to commands on keys that may be locks", code, plural.Times(errors[code]))
 		if what := meaning[code]; what != "" {
 			note += ": " + what
 		}

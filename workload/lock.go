@@ -130,7 +130,7 @@ type Kind struct {
 	// waits and reads the time by itself: it cannot use simulated masters that only answer calls.
 	Connects  bool
 	Reentrant bool // its documentation says that its holder can acquire it again
-	Opaque    bool // masters do not store the token itself, so snapshots of them are no evidence
+	Opaque    bool // masters do not store the token itself, so snapshots of them are not evidence
 	Fair      bool // its documentation says that it serves waiters in the order of their calls
 	// Retry is the longest time for which a waiter, according to the lock's documentation, sends nothing although nobody
 	// holds the key; 0: it states none.

@@ -77,7 +77,7 @@ func (x *textbookLease) ChangeMode(ctx context.Context, mode string) (Lease, err
 // errOthersRead says that a lease was not upgraded. It stays as it is.
 var errOthersRead = fmt.Errorf("%w as a writer: others read", redlock.ErrNotHeld)
 
-// These are locks on the first master that are no mutexes, shaped like those of Redisson. The hash that a
+// These are locks on the first master that are not mutexes, shaped like those of Redisson. The hash that a
 // master stores has a field for each token, so that a release whose answer was lost does not count twice.
 var (
 	readWriteScripts = sharedScripts{set: ReadWriteSet, extend: ReadWriteExtend, release: ReadWriteRelease, change: ReadWriteChange}

@@ -14,6 +14,7 @@ import (
 	"lockpick/checker"
 	"lockpick/reports/junit"
 	"lockpick/reports/term"
+	"lockpick/search"
 )
 
 // sampleCard is the card of a lock, with a cell of every outcome.
@@ -52,8 +53,8 @@ func sampleCard() *audit.Result {
 		Property: "EXT extension", Outcome: audit.Inconclusive, Schedules: 10, Why: "none of 10 schedules exercised it", Help: "try --budget full",
 	}
 	return &audit.Result{
-		Folder: "store/audit-mine", Lock: "mine", Library: "mine | 1.0 <beta>", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 12500 * time.Millisecond,
-		Schedules: 100, Leases: 12345, Versions: map[string]string{"lockpick": "v1"},
+		JobResult: search.JobResult{Folder: "store/audit-mine", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 12500 * time.Millisecond, Versions: map[string]string{"lockpick": "v1"}}, Lock: "mine", Library: "mine | 1.0 <beta>",
+		Schedules: 100, Leases: 12345,
 		Rows: []audit.Row{
 			{ID: "quiet", Group: "Nothing fails", Name: "a few clients", Says: "A few clients take turns.", Schedules: 40, Leases: 1000, Cells: cells(safe("L1 quorum"), safe("L2 mutual-exclusion"), open)},
 			{ID: "restart-forgets", Group: "Masters", Name: "restarts that forget", Says: "Masters are killed.", Breaks: "A master does not forget.", Without: "persistence", Inherent: "A master that has lost a key grants it again.", Help: "Use appendfsync=always.", Schedules: 3, Cells: cells(inherent)},

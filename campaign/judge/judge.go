@@ -80,7 +80,7 @@ func cutShort(h *history.History) string {
 	for i := range h.Ops {
 		switch op := &h.Ops[i]; op.F {
 		case history.FInterrupted:
-			return fmt.Sprintf("interrupted: %s (at %.1fs): what was under way then is no evidence, and only a violation before it counts", op.Error, op.Time.Seconds())
+			return fmt.Sprintf("interrupted: %s (at %.1fs): what was under way then is not evidence, and only a violation before it counts", op.Error, op.Time.Seconds())
 		case history.FHealed, history.FEnd:
 			last = op.F
 		}

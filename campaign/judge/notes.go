@@ -75,7 +75,7 @@ func foreignChanges(ops []history.Op) []string {
 	if times == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("somebody who is no client of this run changed keys %s on %s at %.1fs by %s: what depends on it proves nothing about the lock",
+	return []string{fmt.Sprintf("somebody who is not a client of this run changed keys %s on %s at %.1fs by %s: what depends on it proves nothing about the lock",
 		often(times), first.Process, first.Time.Seconds(), cmp.Or(first.Value.Evidence, first.Value.Form))}
 }
 

@@ -28,7 +28,7 @@ func TestNotesNameWhatWasRefusedAndWhatSomebodyElseDid(t *testing.T) {
 	if got := refusals(ops); !slices.Equal(got, want) {
 		t.Errorf("refused: %q", got)
 	}
-	want = []string{"somebody who is no client of this run changed keys 2 times, the first time on m1 at 3.0s by FLUSHALL: what depends on it proves nothing about the lock"}
+	want = []string{"somebody who is not a client of this run changed keys 2 times, the first time on m1 at 3.0s by FLUSHALL: what depends on it proves nothing about the lock"}
 	if got := foreignChanges(ops); !slices.Equal(got, want) {
 		t.Errorf("somebody else: %q", got)
 	}

@@ -40,7 +40,7 @@ func TestEveryFieldIsDeclared(t *testing.T) {
 			t.Errorf("%s says why it has no flag, and has one", f.Name)
 		}
 		if f.replaces != "" && FieldNamed(f.replaces) == nil {
-			t.Errorf("%s replaces %s, which is no field", f.Name, f.replaces)
+			t.Errorf("%s replaces %s, which is not a field", f.Name, f.replaces)
 		}
 	}
 	if fields := structFields(reflect.TypeFor[Scenario](), ""); !slices.Equal(fields, declared) {

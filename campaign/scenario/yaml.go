@@ -1,10 +1,8 @@
 package scenario
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"sync"
@@ -17,17 +15,7 @@ import (
 )
 
 // Load reads a scenario from a file, on top of the defaults. Errors name the file, the line and the column.
-func Load(path string) (Scenario, error) {
-	b, err := strictyaml.Read(path)
-	if err != nil {
-		return Scenario{}, fmt.Errorf("scenario: %w", err)
-	}
-	s, err := Parse(b)
-	if err != nil {
-		return Scenario{}, fmt.Errorf("%s:%w", path, err)
-	}
-	return s, nil
-}
+func Load(path string) (Scenario, error) { return strictyaml.Load(path, "scenario", Parse) }
 
 // Sets reports whether the file of a scenario sets a field.
 func Sets(path, field string) (bool, error) {
@@ -41,51 +29,35 @@ func Sets(path, field string) (bool, error) {
 // Parse parses a scenario, on top of the defaults. A schedule replaces the default faults. Errors begin with
 // the line and the column.
 func Parse(b []byte) (s Scenario, err error) {
-	defer strictyaml.RefusePanic(&err)
-	if !bytes.HasSuffix(b, []byte("\n")) {
-		b = append(bytes.Clone(b), '\n') // the parser drops a tag at the very end
-	}
 	s = Defaults()
 	defaults := s.Faults
 	s.Faults = nil
-	file, err := strictyaml.Parse(b, scenarioFields())
-	if err != nil {
-		return s, err
-	}
-	err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s)
-	if errors.Is(err, io.EOF) {
+	file, err := strictyaml.Decode(b, &s, scenarioFields())
+	if errors.Is(err, strictyaml.ErrEmpty) {
 		return s, errors.New("1:1: the scenario is empty: give at least a name")
 	}
 	if err != nil {
-		return s, strictyaml.Explain(err, b, scenarioFields(), s)
+		return s, err
 	}
 	if len(s.Faults) == 0 || len(s.Faults) == 1 && s.Faults[0] == none {
 		s.Faults = nil
 	}
-	if s.Schedule == nil && strictyaml.Find(file, "faults") == nil {
+	if s.Schedule == nil && !file.Has("faults") {
 		s.Faults = defaults
 	}
-	s.AdoptServers(func(field string) bool { return strictyaml.Find(file, field) != nil })
+	s.AdoptServers(file.Has)
 	var problem *Problem
 	if errors.As(s.Check(), &problem) {
-		at := strictyaml.Find(file, problem.Field)
-		if at == nil {
-			return s, fmt.Errorf("1:1: %w", problem)
-		}
-		return s, fmt.Errorf("%d:%d: %w", at.Position.Line, at.Position.Column, problem)
+		return s, file.At(problem.Field, problem)
 	}
 	return s, nil
 }
 
 // ParseStep parses a step of a schedule in YAML or JSON, on top of the given values.
 func ParseStep(b []byte, s Step) (_ Step, err error) {
-	defer strictyaml.RefusePanic(&err)
 	known := "the fields of a fault are " + strings.Join(strictyaml.Fields(s), ", ")
-	if _, err := strictyaml.Parse(b, known); err != nil {
+	if _, err := strictyaml.Decode(b, &s, known); err != nil {
 		return s, err
-	}
-	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s); err != nil {
-		return s, strictyaml.Explain(err, b, known, s)
 	}
 	if s.Fault == "" {
 		return s, fmt.Errorf("1:1: the name of the fault is missing: %s", known)
@@ -108,8 +80,8 @@ func (s *Scenario) YAML() ([]byte, error) {
 
 // Overlay overwrites the fields of the scenario that a YAML node sets; nil sets none. A list replaces the
 // scenario's list instead of extending it, and a field also clears the field that it replaces (see Take). d
-// must be the decoder of the node's file, because it knows the file's anchors.
-func (s *Scenario) Overlay(over ast.Node, d *yaml.Decoder) error {
+// must be the node's file, because it knows the file's anchors.
+func (s *Scenario) Overlay(over ast.Node, d *strictyaml.File) error {
 	if over == nil {
 		return nil
 	}

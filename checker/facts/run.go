@@ -140,7 +140,7 @@ func (r *Run) Masters() []string {
 func (r *Run) Imported() bool { return r.History.Header.Driver == history.Imported }
 
 // Interruption is the moment at which the user interrupted the harness. Operations that it
-// cancelled from then on are no evidence.
+// cancelled from then on are not evidence.
 type Interruption struct {
 	At  time.Duration // after the run, if there was none
 	Why string

@@ -160,7 +160,7 @@ type Violation struct {
 	Events   []Event       `json:"events,omitempty"`
 }
 
-// Steps returns the violation's reason: one sentence for each event that is no detail, in order of
+// Steps returns the violation's reason: one sentence for each event that is not a detail, in order of
 // time. Violations in older results have no events, only the sentences.
 func (v *Violation) Steps() []string {
 	if len(v.Events) == 0 {

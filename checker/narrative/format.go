@@ -10,14 +10,6 @@ func At(d time.Duration) string {
 	return fmt.Sprintf("%.3fs", d.Seconds())
 }
 
-// Count formats a number with its noun, in the singular or plural.
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // Share formats a part of a total: "1 of 3 holds". nouns is a plural.
 func Share(n, all int, nouns string) string {
 	return fmt.Sprintf("%d of %d %s", n, all, nouns)

@@ -343,7 +343,7 @@ func (a *Account) note(m *master, client string, x cluster.Executed, how string)
 			op.Value.Form, op.Value.Evidence = name(x.Args), words(x.Args)
 		}
 		if x.Conn != "" && client == "" {
-			op.Error = fmt.Sprintf("it came from %s, which is no client's connection", x.Conn)
+			op.Error = fmt.Sprintf("it came from %s, which is not a client's connection", x.Conn)
 		}
 		a.pending = append(a.pending, func() { a.Noted(op, x.At) })
 	}

@@ -61,7 +61,7 @@ func ownFolder(path string) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder", path)
+		return fmt.Errorf("%s is not a folder", path)
 	case !ok || int(owner.Uid) != os.Getuid():
 		return fmt.Errorf("%s belongs to another user", path)
 	case info.Mode().Perm()&0o077 != 0:

@@ -30,8 +30,8 @@ func TestAFolderOfSomebodyElseIsNotUsed(t *testing.T) {
 		private:                         "",
 		filepath.Join(parent, "a", "b"): "", // it is made
 		shared:                          "can be used by others",
-		folder("link", func(p string) error { return os.Symlink(private, p) }):              "is no folder",
-		folder("file", func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) }): "is no folder",
+		folder("link", func(p string) error { return os.Symlink(private, p) }):              "is not a folder",
+		folder("file", func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) }): "is not a folder",
 	} {
 		err := ownFolder(path)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lockpick/cluster"
+	"lockpick/internal/plural"
 )
 
 // group implements cluster.Cluster for the drivers with real masters.
@@ -123,7 +124,7 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 	if err := g.guard(cfg); err != nil {
 		return err
 	}
-	g.say("starting %s (%s, persistence %s)", counted(cfg.Masters), g.driver, cfg.Persistence)
+	g.say("starting %s (%s, persistence %s)", plural.Count(cfg.Masters, "master", "masters"), g.driver, cfg.Persistence)
 	err = g.startAll(ctx, cfg, engine, logs, shim)
 	if err != nil && shim != "" && ctx.Err() == nil && !errors.Is(err, ErrPortTaken) {
 		with := err
@@ -135,7 +136,7 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("start %s (%s): %w", counted(cfg.Masters), g.driver, err)
+		return fmt.Errorf("start %s (%s): %w", plural.Count(cfg.Masters, "master", "masters"), g.driver, err)
 	}
 	g.prove()
 	if g.shim != nil {
@@ -143,15 +144,8 @@ func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim
 	}
 	info := g.masters[0].now().info
 	g.server, g.version = info.name, info.version
-	g.say("up after %v: %s with %s %s", time.Since(began).Round(time.Millisecond), counted(cfg.Masters), g.server, g.version)
+	g.say("up after %v: %s with %s %s", time.Since(began).Round(time.Millisecond), plural.Count(cfg.Masters, "master", "masters"), g.server, g.version)
 	return g.checkAbilities(ctx, cfg)
-}
-
-func counted(masters int) string {
-	if masters == 1 {
-		return "1 master"
-	}
-	return fmt.Sprintf("%d masters", masters)
 }
 
 // guard prepares what clients need to use links.

@@ -25,7 +25,7 @@ func ParseIdentity(s string) (identity, error) {
 	pid, start, ok := strings.Cut(strings.TrimSpace(s), "@")
 	n, err := strconv.Atoi(pid)
 	if !ok || err != nil || n <= 0 || start == "" {
-		return identity{}, fmt.Errorf("%q is no process identity: want <pid>@<start time>", s)
+		return identity{}, fmt.Errorf("%q is not a process identity: want <pid>@<start time>", s)
 	}
 	return identity{n, start}, nil
 }

@@ -267,7 +267,7 @@ func (c *Conversation) onCommand(v *Reply) error {
 		if refused {
 			break
 		}
-		return fmt.Errorf("after %s a master sends what is no reply", strings.ToUpper(string(name)))
+		return fmt.Errorf("after %s a master sends something that is not a reply", strings.ToUpper(string(name)))
 	case "client":
 		if len(v.Elems) > 2 && bytes.EqualFold(v.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(v.Elems[2].Text, []byte("on")) {
 			return errors.New("the client has turned replies off")

@@ -26,7 +26,7 @@ import (
 	"lockpick/redlock"
 )
 
-// Hooks count what a lock does. Keys are no label: there may be any number of them.
+// Hooks count what a lock does. Keys are not a label: there may be any number of them.
 func Hooks(r prometheus.Registerer) redlock.Hooks {
 	votes := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "redlock_votes_total", Help: "Replies of masters, by command and result (yes, no, error)."}, []string{"master", "command", "result"})
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "redlock_vote_seconds", Help: "How long a master took to reply.", Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14)}, []string{"master"})

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"lockpick/internal/plural"
 )
 
 // grant is a period in which a client may rely on a lease.
@@ -69,7 +71,7 @@ func (d Doubt) String() string {
 	if d.Count == 1 {
 		prove = "proves"
 	}
-	return fmt.Sprintf("%s %s %s nothing: %s", plural(d.Count, "hold", "holds"), d.Which, prove, d.Help)
+	return fmt.Sprintf("%s %s %s nothing: %s", plural.Count(d.Count, "hold", "holds"), d.Which, prove, d.Help)
 }
 
 // Doubts returns the reasons why holds of the log prove nothing.

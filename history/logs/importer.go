@@ -270,7 +270,7 @@ func (im *Importer) ambiguous() error {
 	if errors.Is(p.why, errZone) {
 		return fmt.Errorf("the %s names no time zone: add --zone with the zone of the log, as in --zone UTC or --zone Europe/Berlin", what)
 	}
-	return fmt.Errorf("the %s is no time since 1970 in s, ms, µs or ns by its magnitude: add --time-unit s, ms, us or ns", what)
+	return fmt.Errorf("the %s is not a time since 1970 in s, ms, µs or ns by its magnitude: add --time-unit s, ms, us or ns", what)
 }
 
 // validity sets when an event's lease ends.

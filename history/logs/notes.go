@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lockpick/internal/plural"
 )
 
 // name returns a line as file:line.
@@ -41,7 +43,7 @@ func (im *Importer) nothing() error {
 	if len(why) == 0 || im.other.count == 0 && !im.there[fieldEvent] && !im.there[fieldAcquired] {
 		why = append([]string{needs}, why...)
 	}
-	text := fmt.Sprintf("the log has no event of a lock in %s: %s", plural(im.lines, "line", "lines"), strings.Join(why, "; "))
+	text := fmt.Sprintf("the log has no event of a lock in %s: %s", plural.Count(im.lines, "line", "lines"), strings.Join(why, "; "))
 	if len(im.fields.names) > 0 {
 		text += "; " + im.fieldsThere()
 	}
@@ -92,16 +94,16 @@ func (im *Importer) notes(l *Log) []string {
 		fields = append(fields, fmt.Sprintf("%s from %s (%d)", field(f), from, n))
 	}
 	slices.Sort(fields)
-	notes = append(notes, fmt.Sprintf("read %s: %s", plural(im.lines, "line", "lines"), strings.Join(fields, ", ")))
+	notes = append(notes, fmt.Sprintf("read %s: %s", plural.Count(im.lines, "line", "lines"), strings.Join(fields, ", ")))
 	if im.other.count > 0 {
-		notes = append(notes, fmt.Sprintf("%s about something else (%s, …) left out", plural(im.other.count, "event", "events"), strings.Join(quoted(im.other.values), ", ")))
+		notes = append(notes, fmt.Sprintf("%s about something else (%s, …) left out", plural.Count(im.other.count, "event", "events"), strings.Join(quoted(im.other.values), ", ")))
 	}
 	notes = append(notes, im.unitNotes()...)
 	if im.unmatched > 0 {
-		notes = append(notes, fmt.Sprintf("%s not of the pattern, left out", plural(im.unmatched, "line", "lines")))
+		notes = append(notes, fmt.Sprintf("%s not of the pattern, left out", plural.Count(im.unmatched, "line", "lines")))
 	}
 	if im.noSpans > 0 {
-		notes = append(notes, fmt.Sprintf("%s without spans, about logs or metrics, left out", plural(im.noSpans, "line", "lines")))
+		notes = append(notes, fmt.Sprintf("%s without spans, about logs or metrics, left out", plural.Count(im.noSpans, "line", "lines")))
 	}
 	switch {
 	case im.oneHost != "":
@@ -127,13 +129,6 @@ func (im *Importer) clockErrors() string {
 	}
 	slices.Sort(hosts)
 	return strings.Join(append(parts, hosts...), ", ")
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // typicalTTL returns the median duration of a sample of the leases, or of the holds if the log does

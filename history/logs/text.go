@@ -30,7 +30,7 @@ func newTextLines(o *Options, m *mapping) (*textLines, error) {
 	}
 	for _, name := range names {
 		if !used[name] {
-			return nil, fmt.Errorf("--pattern: the group %q is no field: add --map FIELD=%s; the fields are %s", name, name, fieldNames())
+			return nil, fmt.Errorf("--pattern: the group %q is not a field: add --map FIELD=%s; the fields are %s", name, name, fieldNames())
 		}
 	}
 	return p, nil

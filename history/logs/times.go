@@ -24,7 +24,7 @@ func (t instant) digits() uint8 {
 
 // The reasons why a text is not a time. For the first two, a flag helps.
 var (
-	errUnit   = errors.New("a number that is no time in s, ms, µs or ns since 1970")
+	errUnit   = errors.New("a number that is not a time in s, ms, µs or ns since 1970")
 	errZone   = errors.New("a time without a time zone")
 	errNoTime = errors.New("no time")
 )

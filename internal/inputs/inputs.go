@@ -111,7 +111,7 @@ func corpus(target string) ([][]byte, error) {
 		value, ok := strings.CutPrefix(value, "[]byte(")
 		if !ok {
 			if value, ok = strings.CutPrefix(value, "string("); !ok {
-				return nil, fmt.Errorf("%s is no input with one text", path)
+				return nil, fmt.Errorf("%s is not an input with one text", path)
 			}
 		}
 		s, err := strconv.Unquote(strings.TrimSuffix(value, ")"))

@@ -25,9 +25,17 @@ func Fields(of any) []string {
 	return names
 }
 
-// Explain puts the line and the column before the error of the decoder. known lists the valid fields; of
+// Explain puts the line and the column before an error of the decoder; nil remains nil.
+func (f *File) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return explain(err, f.text, f.known, f.of...)
+}
+
+// explain puts the line and the column before the error of the decoder. known lists the valid fields; of
 // holds the structs that were decoded.
-func Explain(err error, b []byte, known string, of ...any) error {
+func explain(err error, b []byte, known string, of ...any) error {
 	var y yaml.Error
 	if errors.As(err, &y) && y.GetToken() != nil {
 		at := y.GetToken().Position

@@ -23,20 +23,19 @@ const (
 	maxYAMLNodes  = 50_000 // after the expansion of aliases
 )
 
-// Read reads a file up to one byte beyond the allowed size.
-func Read(path string) ([]byte, error) {
+// read reads a file up to one byte beyond the allowed size.
+func read(path string) ([]byte, error) {
 	f, err := otherfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxYAMLBytes+1)) // Parse rejects a longer file
+	return io.ReadAll(io.LimitReader(f, maxYAMLBytes+1)) // parse rejects a longer file
 }
 
-// Parse parses a file within the bounds. known lists the valid fields, for the error on an unknown one.
+// parse parses a file within the bounds. known lists the valid fields, for the error on an unknown one.
 // Errors begin with the line and the column.
-func Parse(b []byte, known string) (file *ast.File, err error) {
-	defer RefusePanic(&err)
+func parse(b []byte, known string) (file *ast.File, err error) {
 	if len(b) > maxYAMLBytes {
 		return nil, fmt.Errorf("1:1: the file is larger than %d KiB", maxYAMLBytes>>10)
 	}
@@ -50,7 +49,7 @@ func Parse(b []byte, known string) (file *ast.File, err error) {
 		}
 	}
 	if file, err = parser.Parse(tokens, 0); err != nil {
-		return nil, Explain(err, b, known)
+		return nil, explain(err, b, known)
 	}
 	e := expansion{anchors: map[string]int{}}
 	for _, doc := range file.Docs {

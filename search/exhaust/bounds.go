@@ -11,8 +11,8 @@ import (
 	"lockpick/checker"
 	"lockpick/cluster"
 	faults "lockpick/history/fault"
+	"lockpick/internal/plural"
 	"lockpick/nemesis"
-	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -112,19 +112,19 @@ var inTicks = []string{"ttl", "timeout", "stagger", "horizon", "for", "restart_d
 // time returns how long some ticks last.
 func (b *Bounds) time(ticks int) time.Duration { return time.Duration(ticks) * b.Tick }
 
-// Ticks returns how many ticks a time lasts, or an error if it is no whole number of them.
+// Ticks returns how many ticks a time lasts, or an error if it is not a whole number of them.
 func (b *Bounds) Ticks(d time.Duration) (int, error) {
 	if b.Tick <= 0 || d%b.Tick != 0 {
-		return 0, fmt.Errorf("%v is no whole number of ticks, each %v (--tick)", d, b.Tick)
+		return 0, fmt.Errorf("%v is not a whole number of ticks, each %v (--tick)", d, b.Tick)
 	}
 	return int(d / b.Tick), nil
 }
 
 // Describe lists the bounds, each as a sentence, because a search proves nothing beyond them.
 func (b *Bounds) Describe() []string {
-	ticks := func(n int) string { return search.Counted(n, "tick", "ticks") }
+	ticks := func(n int) string { return plural.Count(n, "tick", "ticks") }
 	says := []string{
-		fmt.Sprintf("%s, persistence %s; %s and one key; the lock %s", search.Counted(b.Masters, "master", "masters"), b.Persistence, search.Counted(b.Clients, "client", "clients"), b.Lock),
+		fmt.Sprintf("%s, persistence %s; %s and one key; the lock %s", plural.Count(b.Masters, "master", "masters"), b.Persistence, plural.Count(b.Clients, "client", "clients"), b.Lock),
 		fmt.Sprintf("a message arrives one tick after it was sent (at the tick that is nearest to that, if it was sent between ticks); the TTL is %s, the timeout for a master %s", ticks(b.TTL), ticks(b.Timeout)),
 	}
 	begins := "c1 begins at tick 0"
@@ -132,7 +132,7 @@ func (b *Bounds) Describe() []string {
 		begins += fmt.Sprintf(", each other client at any tick from 0 to %d", b.Stagger)
 	}
 	says = append(says,
-		fmt.Sprintf("%s; each client acquires %s, tries until tick %d, and holds for one tick or until its lease is over; nothing is extended", begins, search.Counted(b.Acquires, "time", "times"), b.Horizon),
+		fmt.Sprintf("%s; each client acquires %s, tries until tick %d, and holds for one tick or until its lease is over; nothing is extended", begins, plural.Count(b.Acquires, "time", "times"), b.Horizon),
 		"what reaches a master at one tick from different clients is carried out in every order, what one client sent in the order in which it did")
 	if b.ClientOrders {
 		says = append(says, "what reaches a client at one tick is taken in every order")
@@ -143,7 +143,7 @@ func (b *Bounds) Describe() []string {
 	if b.MaxFaults == 0 || len(b.Faults) == 0 {
 		return append(says, "no fault")
 	}
-	says = append(says, fmt.Sprintf("up to %s in all, each at any tick from 0 to %d, right after what happens at that tick, on any one target:", search.Counted(b.MaxFaults, "fault", "faults"), b.Horizon))
+	says = append(says, fmt.Sprintf("up to %s in all, each at any tick from 0 to %d, right after what happens at that tick, on any one target:", plural.Count(b.MaxFaults, "fault", "faults"), b.Horizon))
 	for _, f := range b.Faults {
 		says = append(says, "  "+b.describeFault(f))
 	}
@@ -151,15 +151,15 @@ func (b *Bounds) Describe() []string {
 }
 
 func (b *Bounds) describeFault(fault string) string {
-	lasting := fmt.Sprintf("for %s", search.Counted(b.For, "tick", "ticks"))
+	lasting := fmt.Sprintf("for %s", plural.Count(b.For, "tick", "ticks"))
 	restart := "restarted at once"
 	if b.Restart > 0 {
-		restart = "restarted after " + search.Counted(b.Restart, "tick", "ticks")
+		restart = "restarted after " + plural.Count(b.Restart, "tick", "ticks")
 	}
 	name := fault + ": "
 	switch kind := faults.Of(fault); {
 	case fault == faultLate:
-		return name + fmt.Sprintf("one message takes %s", search.Counted(b.Late, "tick", "ticks"))
+		return name + fmt.Sprintf("one message takes %s", plural.Count(b.Late, "tick", "ticks"))
 	case fault == faultLost:
 		return name + "one message never arrives"
 	case kind.Process == faults.Ends:

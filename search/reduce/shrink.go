@@ -15,6 +15,7 @@ import (
 	"lockpick/checker"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/internal/plural"
 	"lockpick/search"
 	"lockpick/workload"
 )
@@ -338,8 +339,8 @@ func (k *shrinker) reportStatus() {
 		k.how.Live(int(elapsed.Milliseconds()), int(k.how.TimeLimit.Milliseconds()), func() string {
 			size := sizeOf(k.best)
 			return fmt.Sprintf("shrinking, %5.1fs: %s, %s, %s, %s; %s",
-				elapsed.Seconds(), narrative.Count(size.Faults, "fault", "faults"), narrative.Count(size.Clients, "client", "clients"),
-				narrative.Count(size.Masters, "master", "masters"), narrative.Count(size.Keys, "key", "keys"), narrative.Count(k.runs, "simulation", "simulations"))
+				elapsed.Seconds(), plural.Count(size.Faults, "fault", "faults"), plural.Count(size.Clients, "client", "clients"),
+				plural.Count(size.Masters, "master", "masters"), plural.Count(size.Keys, "key", "keys"), plural.Count(k.runs, "simulation", "simulations"))
 		})
 	}
 }

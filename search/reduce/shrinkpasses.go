@@ -90,7 +90,7 @@ func (k *shrinker) faults() {
 }
 
 // required returns how often a smaller scenario must violate the property: half as often as the best. One
-// that hardly ever does is no improvement.
+// that hardly ever does is not an improvement.
 func (k *shrinker) required() int { return (k.rate + 1) / 2 }
 
 // least returns how often a scenario with fewer faults must violate the property. In the simulator once is

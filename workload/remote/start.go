@@ -148,7 +148,7 @@ func (c *Client) listen() {
 			fd = in.from
 			c.process.chose(fd)
 			if noise != nil && fd == 1 { // it has printed a line that was not a message before
-				c.kill("it printed what is no message before its answer to init")
+				c.kill("it printed something that is not a message before its answer to init")
 			}
 		case err != nil && fd == 0 && in.from == 1: // its messages may come on the other descriptor
 			if noise == nil {
@@ -170,7 +170,7 @@ func (c *Client) listen() {
 	close(c.waited)
 }
 
-// broke records that the client's program said what is no message, so that nothing after it says anything about the lock.
+// broke records that the client's program said something that is not a message, so that nothing after it says anything about the lock.
 func (c *Client) broke(err error) {
 	c.mu.Lock()
 	ready := c.ready

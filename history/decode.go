@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/bits"
 	"time"
+	"unsafe"
 )
 
 // decoder parses operations. It parses a line in one pass if no field occurs twice, every unknown
@@ -30,90 +31,32 @@ func (d *decoder) op(line []byte, op *Op) error {
 	return d.strict(line, op)
 }
 
-// Bits for the fields of Op and Value, to detect a field that occurs twice.
-const (
-	bitIndex = 1 << iota
-	bitTime
-	bitProcess
-	bitType
-	bitF
-	bitKey
-	bitValue
-	bitError
-)
-
-const (
-	bitToken = 1 << iota
-	bitValidUntil
-	bitFence
-	bitWritten
-	bitFenced
-	bitFixed
-	bitClient
-	bitCommand
-	bitYes
-	bitTook
-	bitTTL
-	bitDelay
-	bitRedisKey
-	bitForm
-	bitPoint
-	bitState
-	bitID
-	bitPhase
-	bitBit
-	bitEvidence
-	bitBound
-	bitKeys
-	bitExpires
-	bitMasters
-	bitClients
-	bitParams
-	bitOffset
-	bitMode
-	bitPermits
-)
-
 // plainOp parses an operation. It returns false if strict must parse the line.
-func (d *decoder) plainOp(op *Op) bool {
+func (d *decoder) plainOp(op *Op) bool { return d.object(opFields, unsafe.Pointer(op), "") }
+
+// object parses an object with the fields of a struct. It returns false if strict must parse the line.
+func (d *decoder) object(all []field, into unsafe.Pointer, inside string) bool {
 	if !d.skip('{') {
 		return false
 	}
-	for seen := 0; ; {
+	if d.skip('}') {
+		return true
+	}
+	next, seen := 0, uint64(0)
+	for {
 		name, ok := d.name()
 		if !ok {
 			return false
 		}
-		bit := 0
-		switch string(name) {
-		case "index":
-			var n int64
-			bit = bitIndex
-			n, ok = d.number()
-			op.Index = int(n)
-		case "time":
-			bit, ok = bitTime, number(d, &op.Time)
-		case "process":
-			bit, ok = bitProcess, d.text(&op.Process)
-		case "type":
-			bit, ok = bitType, d.kind(&op.Type)
-		case "f":
-			bit, ok = bitF, d.text(&op.F)
-		case "key":
-			bit, ok = bitKey, d.text(&op.Key)
-		case "value":
-			bit = bitValue
-			op.Value = d.newValue()
-			ok = d.plainValue(op.Value)
-		case "error":
-			bit, ok = bitError, d.text(&op.Error)
-		default:
-			ok = d.skipUnknown("", name)
+		if i := fieldNamed(all, name, next); i < 0 {
+			ok = d.skipUnknown(inside, name)
+		} else {
+			ok = seen&(1<<i) == 0 && d.field(&all[i], into)
+			next, seen = i+1, seen|1<<i
 		}
-		if !ok || seen&bit != 0 {
+		if !ok {
 			return false
 		}
-		seen |= bit
 		if d.skip('}') {
 			return true
 		}
@@ -123,101 +66,37 @@ func (d *decoder) plainOp(op *Op) bool {
 	}
 }
 
-func (d *decoder) plainValue(v *Value) bool {
-	if !d.skip('{') {
-		return false
+// field parses the value of a field.
+func (d *decoder) field(f *field, into unsafe.Pointer) (ok bool) {
+	switch f.kind {
+	case textField:
+		return d.text(in[string](f, into))
+	case typeField:
+		return d.kind(in[Type](f, into))
+	case numberField:
+		return number(d, in[int64](f, into))
+	case countField:
+		var n int64
+		ok = number(d, &n)
+		*in[int](f, into) = int(n)
+	case flagField:
+		return d.boolean(in[bool](f, into))
+	case offsetField:
+		var n time.Duration
+		ok = number(d, &n)
+		*in[*time.Duration](f, into) = &n
+	case listField:
+		return d.list(in[[]string](f, into))
+	case textsField:
+		return plainMap(d, in[map[string]string](f, into), (*decoder).text)
+	case timesField:
+		return plainMap(d, in[map[string]time.Duration](f, into), number)
+	case valueField:
+		v := d.newValue()
+		*in[*Value](f, into) = v
+		return d.object(valueFields, unsafe.Pointer(v), "value.")
 	}
-	if d.skip('}') {
-		return true
-	}
-	for seen := 0; ; {
-		name, ok := d.name()
-		if !ok {
-			return false
-		}
-		bit := 0
-		switch string(name) {
-		case "token":
-			bit, ok = bitToken, d.text(&v.Token)
-		case "valid_until":
-			bit, ok = bitValidUntil, number(d, &v.ValidUntil)
-		case "fence":
-			bit, ok = bitFence, number(d, &v.Fence)
-		case "mode":
-			bit, ok = bitMode, d.text(&v.Mode)
-		case "permits":
-			var n int64
-			bit = bitPermits
-			n, ok = d.number()
-			v.Permits = int(n)
-		case "value":
-			bit, ok = bitWritten, number(d, &v.Value)
-		case "fenced":
-			bit, ok = bitFenced, d.boolean(&v.Fenced)
-		case "fixed":
-			bit, ok = bitFixed, d.boolean(&v.Fixed)
-		case "client":
-			bit, ok = bitClient, d.text(&v.Client)
-		case "command":
-			bit, ok = bitCommand, d.text(&v.Command)
-		case "yes":
-			bit, ok = bitYes, d.boolean(&v.Yes)
-		case "took":
-			bit, ok = bitTook, number(d, &v.Took)
-		case "ttl":
-			bit, ok = bitTTL, number(d, &v.TTL)
-		case "delay":
-			bit, ok = bitDelay, number(d, &v.Delay)
-		case "redis_key":
-			bit, ok = bitRedisKey, d.text(&v.RedisKey)
-		case "form":
-			bit, ok = bitForm, d.text(&v.Form)
-		case "point":
-			bit, ok = bitPoint, d.text(&v.Point)
-		case "state":
-			bit, ok = bitState, d.text(&v.State)
-		case "id":
-			var n int64
-			bit = bitID
-			n, ok = d.number()
-			v.ID = int(n)
-		case "phase":
-			bit, ok = bitPhase, d.text(&v.Phase)
-		case "bit":
-			bit, ok = bitBit, d.boolean(&v.TookEffect)
-		case "evidence":
-			bit, ok = bitEvidence, d.text(&v.Evidence)
-		case "bound":
-			bit, ok = bitBound, number(d, &v.Bound)
-		case "keys":
-			bit, ok = bitKeys, plainMap(d, &v.Keys, (*decoder).text)
-		case "expires":
-			bit, ok = bitExpires, plainMap(d, &v.Expires, number)
-		case "masters":
-			bit, ok = bitMasters, d.list(&v.Masters)
-		case "clients":
-			bit, ok = bitClients, d.list(&v.Clients)
-		case "params":
-			bit, ok = bitParams, plainMap(d, &v.Params, (*decoder).text)
-		case "offset":
-			bit, v.Offset = bitOffset, new(time.Duration)
-			ok = number(d, v.Offset)
-		case "rate":
-			return false // a fraction
-		default:
-			ok = d.skipUnknown("value.", name)
-		}
-		if !ok || seen&bit != 0 {
-			return false
-		}
-		seen |= bit
-		if d.skip('}') {
-			return true
-		}
-		if !d.skip(',') {
-			return false
-		}
-	}
+	return ok // a rate has a fraction
 }
 
 // skipUnknown skips an unknown field and records its name. It returns false if strict must parse the line.

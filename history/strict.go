@@ -82,7 +82,7 @@ func (d *decoder) strict(line []byte, op *Op) error {
 			}
 			op.Value = d.newValue()
 			for _, g := range inside {
-				if err := d.assign("value."+g.name, g.text, valueField(op.Value, g.name)); err != nil {
+				if err := d.assign("value."+g.name, g.text, fieldIn(op.Value, valueFields, g.name)); err != nil {
 					return err
 				}
 			}
@@ -91,7 +91,7 @@ func (d *decoder) strict(line []byte, op *Op) error {
 		if f.name == "value" {
 			continue
 		}
-		if err := d.assign(f.name, f.text, opField(op, f.name)); err != nil {
+		if err := d.assign(f.name, f.text, fieldIn(op, opFields, f.name)); err != nil {
 			return err
 		}
 	}
@@ -139,90 +139,4 @@ func wanted(into any) string {
 		return "a time"
 	}
 	return "a whole number"
-}
-
-func opField(op *Op, name string) any {
-	switch name {
-	case "index":
-		return &op.Index
-	case "time":
-		return &op.Time
-	case "process":
-		return &op.Process
-	case "type":
-		return &op.Type
-	case "f":
-		return &op.F
-	case "key":
-		return &op.Key
-	case "error":
-		return &op.Error
-	}
-	return nil
-}
-
-func valueField(v *Value, name string) any {
-	switch name {
-	case "token":
-		return &v.Token
-	case "valid_until":
-		return &v.ValidUntil
-	case "fence":
-		return &v.Fence
-	case "mode":
-		return &v.Mode
-	case "permits":
-		return &v.Permits
-	case "value":
-		return &v.Value
-	case "fenced":
-		return &v.Fenced
-	case "fixed":
-		return &v.Fixed
-	case "client":
-		return &v.Client
-	case "command":
-		return &v.Command
-	case "yes":
-		return &v.Yes
-	case "took":
-		return &v.Took
-	case "ttl":
-		return &v.TTL
-	case "delay":
-		return &v.Delay
-	case "redis_key":
-		return &v.RedisKey
-	case "form":
-		return &v.Form
-	case "point":
-		return &v.Point
-	case "rate":
-		return &v.Rate
-	case "offset":
-		return &v.Offset
-	case "state":
-		return &v.State
-	case "keys":
-		return &v.Keys
-	case "expires":
-		return &v.Expires
-	case "id":
-		return &v.ID
-	case "phase":
-		return &v.Phase
-	case "masters":
-		return &v.Masters
-	case "clients":
-		return &v.Clients
-	case "params":
-		return &v.Params
-	case "bit":
-		return &v.TookEffect
-	case "evidence":
-		return &v.Evidence
-	case "bound":
-		return &v.Bound
-	}
-	return nil
 }

@@ -20,10 +20,10 @@ func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
 // clientEnv returns the environment of a client.
 func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	s := workload.Env{Refuse: func(says string) { c.fail(&scenario.Problem{Field: "lock", Says: says}) }}
-	if c.world != nil {
-		s.Masters = c.world.ClientMasters(client)
+	if c.sim != nil {
+		s.Masters = c.sim.ClientMasters(client)
 		if c.lint != nil {
-			s.Masters = &lintedMasters{Masters: c.world.ClientMasters(client), client: client, lint: c.lint, now: c.runtime.Now}
+			s.Masters = &lintedMasters{Masters: c.sim.ClientMasters(client), client: client, lint: c.lint, now: c.runtime.Now}
 		}
 		if err := c.placeClient(client); err != nil {
 			return s, err

@@ -12,7 +12,6 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/history"
-	"lockpick/workload"
 )
 
 // Enact runs a scenario on masters that exist, as Run does on masters that it starts, and returns the history
@@ -27,17 +26,31 @@ func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster) (*
 	}
 	logging.Disable() // go-redis would log every refused connection, which the votes show already
 	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}, masters: masters}
-	_, c.enacted = masters.(dialer)
+	_, c.virtual = masters.(dialer)
 	c.runtime = realTime{panicked: c.fail}
-	c.start = c.runtime.Now()
-	c.recorder = history.NewMemory(headerOf(&s, masters, workload.Hello{}, "", time.Now()), c.now)
-	if s.StopOnViolation {
-		c.observe() // only then are violations needed during the run
-	}
-	if err := c.run(); err != nil {
+	err := c.record("", time.Now(), func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
+		return history.NewMemory(h, now), nil
+	})
+	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}
 	return c.recorder.History(), nil
+}
+
+// record makes the recorder with open, and runs the scenario, or the session. Every run comes through here; the masters,
+// the runtime and the recorder are what distinguishes runs.
+func (c *campaign) record(yaml string, started time.Time, open func(history.Header, func() time.Duration) (*history.Recorder, error)) (err error) {
+	c.start = c.runtime.Now()
+	if c.recorder, err = open(headerOf(&c.s, c.masters, c.hello, yaml, started), c.now); err != nil {
+		return err
+	}
+	if c.opt.Session != nil {
+		return errors.Join(c.serve(c.opt.Session), c.recorder.Err())
+	}
+	if c.dir != "" || c.s.StopOnViolation { // in memory nobody else wants the counts
+		c.observe()
+	}
+	return errors.Join(c.run(), c.recorder.Err())
 }
 
 // dialer is a cluster whose masters can be reached only through its DialContext.

@@ -128,7 +128,7 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 
 // openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that.
 func (c *campaign) openAccount() {
-	if c.world != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil {
+	if c.sim != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil {
 		return
 	}
 	if c.s.Service != nil {

@@ -62,7 +62,7 @@ func (c *campaign) ignored() bool {
 
 func (c *campaign) ignorant(but string) *scenario.Problem {
 	says := fmt.Sprintf("%s sent nothing to the masters that it was given, and yet %s. ", c.s.Lock, but)
-	if c.world != nil {
+	if c.sim != nil {
 		says += fmt.Sprintf("A lock for the driver %s sends through Env.Masters and waits through Env.Runtime; one that connects by itself is registered as such (locktest.Kind), and runs with the drivers %s, %s and %s", scenario.Sim, scenario.Virtual, scenario.Process, scenario.Docker)
 	} else {
 		if d, ok := c.masters.(interface{ Dials() int64 }); ok && d.Dials() == 0 {

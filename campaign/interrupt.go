@@ -34,7 +34,7 @@ func (c *campaign) end() {
 		return
 	}
 	c.recordDeaths()
-	if c.world == nil && !c.enacted {
+	if !c.virtual {
 		c.recordStrangers()
 	}
 	for _, h := range c.lint.Hints(c.runtime.Now()) {

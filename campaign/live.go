@@ -47,7 +47,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 		soon()
 		return true
 	}
-	if c.world != nil || c.enacted { // so that every run with this seed stops at the same operation
+	if c.virtual { // so that every run with this seed stops at the same operation
 		found := false
 		c.recorder.Observe(func(op history.Op) {
 			if live.Observe(op); !found {

@@ -19,7 +19,7 @@ type redisKeys struct {
 
 // nameKeys draws the beginning of all names of keys if the masters are servers of the user, where other keys are stored.
 func (c *campaign) nameKeys() {
-	if len(c.s.At) == 0 || c.world != nil || c.enacted {
+	if len(c.s.At) == 0 || c.virtual {
 		return
 	}
 	c.keyPrefix = "lockpick-" + strings.ToLower(rand.Text()) + ":"

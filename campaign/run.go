@@ -141,7 +141,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	run := func(f func() error) error { return f() }
 	switch {
 	case driver.Within != nil:
-		c.enacted = true
+		c.virtual = true
 		c.opt.Live = nil // its Elapsed would be virtual time
 		run = func(f func() error) error {
 			return driver.Within(cfg, s.Seed, func(masters cluster.Cluster) error {
@@ -167,7 +167,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 			return err
 		}
 	}
-	if !c.enacted { // Within closes those
+	if driver.Within == nil { // otherwise it closes them
 		defer func() {
 			if !c.frozen.Load() { // the abandoned world still uses them
 				err = errors.Join(err, c.masters.Close())
@@ -185,7 +185,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	defer func() { err = errors.Join(err, file.Close()) }()
 	c.file, _ = file.Stat() // nil: unknown
 	out, flush := io.Writer(file), func() error { return nil }
-	if c.world != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
+	if c.sim != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
 		buffer := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
 		out, flush = buffer, buffer.Flush
@@ -202,20 +202,10 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 		return err
 	}
 	return run(func() error {
-		c.start = c.runtime.Now()
-		recorder, err := history.NewRecorder(out, opt.reported(headerOf(&s, c.masters, c.hello, yaml, started)), c.now)
-		if err == nil {
-			err = errors.Join(flush(), cutAfterHeader(file))
-		}
-		if err != nil {
-			return err
-		}
-		c.recorder = recorder
-		if opt.Session != nil {
-			return errors.Join(c.serve(opt.Session), c.recorder.Err())
-		}
-		c.observe()
-		return errors.Join(c.run(), c.recorder.Err())
+		return c.record(yaml, started, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
+			recorder, err := history.NewRecorder(out, opt.reported(h), now)
+			return recorder, errors.Join(err, flush(), cutAfterHeader(file))
+		})
 	})
 }
 
@@ -231,9 +221,9 @@ type campaign struct {
 	lint       *Lint            // nil: nobody follows its commands
 	linted     bool             // the commands to a simulator are followed
 	masters    cluster.Cluster
-	world      *sim.Cluster                          // the same masters, if they are simulated
+	sim        *sim.Cluster                          // the same masters, if they are simulated
 	source     func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: the default
-	enacted    bool                                  // in memory and virtual time, but not in the simulator
+	virtual    bool                                  // time is virtual: masters are simulated or in memory
 	runtime    protocol.Runtime
 	start      time.Time       // start of the run, on the runtime's clock
 	outer      context.Context // interrupts the run when it ends
@@ -290,7 +280,7 @@ func (c *campaign) runStages() (err error) {
 	}
 	c.nameKeys()
 	c.openAccount()
-	if c.world == nil || c.linted {
+	if c.sim == nil || c.linted {
 		if c.lint, err = NewLint(len(c.masters.Masters()), lock.Quorum(s.Masters), c.start); err != nil {
 			return err
 		}
@@ -329,7 +319,7 @@ func (c *campaign) runStages() (err error) {
 	if s.StopOnViolation {
 		c.stopOnViolation(shown, func() { stop(errViolation) })
 	}
-	real := c.world == nil && !c.enacted
+	real := !c.virtual
 	if real {
 		defer context.AfterFunc(c.outer, c.interrupt)()
 		c.runtime.Go(func() { c.heartbeat(shown) })

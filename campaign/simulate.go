@@ -13,7 +13,6 @@ import (
 	"lockpick/cluster/sim"
 	"lockpick/cluster/sim/world"
 	"lockpick/history"
-	"lockpick/workload"
 )
 
 // SimulateOptions are the options of a simulation, in addition to the scenario.
@@ -62,16 +61,7 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 	if err := c.simulated(w, s.Config()); err != nil {
 		return nil, err
 	}
-	err := c.inWorld(w, func() (err error) {
-		c.start = c.runtime.Now()
-		if c.recorder, err = record(headerOf(&s, c.masters, workload.Hello{}, "", world.Epoch), c.now); err != nil {
-			return err
-		}
-		if s.StopOnViolation {
-			c.observe() // only then are violations needed during the run
-		}
-		return c.run()
-	})
+	err := c.inWorld(w, func() error { return c.record("", world.Epoch, record) })
 	if c.frozen.Load() {
 		pool.abandon()
 	} else {
@@ -99,10 +89,11 @@ func (c *campaign) simulated(w *world.World, cfg cluster.Config) error {
 	if w.Strategy == nil {
 		w.Strategy = strategyOf(&c.s)
 	}
-	c.world, c.runtime = sim.New(w, cfg, sim.Options{
+	c.virtual = true
+	c.sim, c.runtime = sim.New(w, cfg, sim.Options{
 		Loss: c.s.Network.Loss, Duplicate: c.s.Network.Duplicate, Late: c.s.Network.Late, LateBy: c.s.Network.LateBy,
 	}), w.Runtime()
-	c.masters = c.world
+	c.masters = c.sim
 	return nil
 }
 

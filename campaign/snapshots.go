@@ -39,7 +39,7 @@ func (c *campaign) observeMasters(ctx context.Context) {
 // second, and for real masters at least 50 ms, so that they cause little load.
 func (c *campaign) snapshotInterval() time.Duration {
 	every := min(time.Second, c.s.TTL/4)
-	if c.world == nil {
+	if c.sim == nil {
 		every = max(every, 50*time.Millisecond)
 	}
 	return every

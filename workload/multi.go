@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"lockpick/history"
@@ -24,6 +25,9 @@ type MultiLock interface {
 
 // keySeparator separates keys in the name under which a client uses several keys at once. No key has it.
 const keySeparator = "\x1f"
+
+// KeySet returns the name under which a client uses keys at once: of one key, its own.
+func KeySet(keys []string) string { return strings.Join(keys, keySeparator) }
 
 // KeysOf returns the keys that a client uses at once, by the name under which it does.
 func KeysOf(name string) []string { return strings.Split(name, keySeparator) }
@@ -44,7 +48,7 @@ func (c *client) drawKeys() string {
 	for _, i := range c.random.Perm(len(keys))[:1+c.random.IntN(min(mostKeys, len(keys)))] {
 		all = append(all, keys[i])
 	}
-	return strings.Join(all, keySeparator)
+	return KeySet(all)
 }
 
 // finalKeys returns what the client acquires as the i-th of its final checks: a key, or of a multi-lock a key with the next.
@@ -54,7 +58,7 @@ func (c *client) finalKeys(i int) string {
 	if c.w.config.Lock.Kind != history.Multi || key == next {
 		return key
 	}
-	return key + keySeparator + next
+	return KeySet([]string{key, next})
 }
 
 // ofLeases are the operations that each lease has for itself. What a client does with several keys at once is one line for each.
@@ -113,7 +117,11 @@ func (l *textbook) attemptAll(ctx context.Context, keys []string, token string, 
 }
 
 // multiLease holds the leases of several keys, which have one token. It ends when the first of them does.
-type multiLease struct{ parts []*textbookLease }
+type multiLease struct {
+	parts []*textbookLease
+	mu    sync.Mutex
+	until time.Time // the earliest end of the parts; an extension that fails does not move it
+}
 
 // bind gives all parts one context, which ends with any of them. It returns an error if one is over.
 func (m *multiLease) bind(l *textbook) error {
@@ -127,7 +135,15 @@ func (m *multiLease) bind(l *textbook) error {
 			return redlock.ErrExpired
 		}
 	}
+	m.lasts()
 	return nil
+}
+
+// lasts sets the end of the lease to the earliest end of the parts.
+func (m *multiLease) lasts() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.until = slices.MinFunc(m.parts, func(a, b *textbookLease) int { return a.Until().Compare(b.Until()) }).Until()
 }
 
 // giveBack releases what an attempt has acquired.
@@ -144,25 +160,26 @@ func (m *multiLease) Token() string            { return m.parts[0].token }
 func (m *multiLease) Fence() int64             { return 0 }
 func (m *multiLease) Context() context.Context { return m.parts[0].Context() }
 
-// Until returns the earliest end of the leases.
+// Until returns the end of the validity.
 func (m *multiLease) Until() time.Time {
-	parts := m.parts
-	if parts[0].lock.mutations.extendsFirst {
-		parts = parts[:1]
-	}
-	return slices.MinFunc(parts, func(a, b *textbookLease) int { return a.Until().Compare(b.Until()) }).Until()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.until
 }
 
-// Extend extends all leases.
+// Extend extends all parts.
 func (m *multiLease) Extend(ctx context.Context) (Lease, error) {
 	for i, x := range m.parts {
 		if i > 0 && x.lock.mutations.extendsFirst {
-			break
-		}
-		if err := x.extend(ctx); err != nil {
+			end := m.parts[0].Until()
+			x.mu.Lock()
+			x.until = end
+			x.mu.Unlock()
+		} else if err := x.extend(ctx); err != nil {
 			return nil, err
 		}
 	}
+	m.lasts()
 	return m, nil
 }
 

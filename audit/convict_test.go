@@ -104,6 +104,10 @@ var convictions = []conviction{
 	{"semaphore-declared-anew", "permits-return", checker.MutualExclusion},
 	{"semaphore-declared-anew", "dead-holders", checker.MutualExclusion},
 	{"reentrant-inner-frees", "nested", checker.MutualExclusion},
+	{"multi-waits-holding", "several-keys", checker.Progress},
+	{"multi-forgets-keys", "several-keys", checker.OrphanKeys},
+	{"multi-key-missing", "several-keys", checker.MutualExclusion},
+	{"multi-extends-first", "several-keys", checker.MutualExclusion},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 	{"fair-barging", "quiet", checker.Fairness},
 	{"redlock-missed-wakeup", "long-waits", checker.WakeUp},
@@ -120,7 +124,7 @@ func TestEveryPlantedBugHasAConviction(t *testing.T) {
 
 // TestSituationsOfOneKindAreForLocksOfThatKind: a mutex has no row for readers, and one that was asked for says why it is empty.
 func TestSituationsOfOneKindAreForLocksOfThatKind(t *testing.T) {
-	for kind, lock := range map[history.LockKind]string{history.Mutex: "single", history.ReadWrite: "rw", history.Semaphore: "semaphore", history.Reentrant: "reentrant"} {
+	for kind, lock := range map[history.LockKind]string{history.Mutex: "single", history.ReadWrite: "rw", history.Semaphore: "semaphore", history.Reentrant: "reentrant", history.Multi: "multi"} {
 		for _, row := range audited(t, lock, 1).Rows {
 			situation := Battery()[slices.IndexFunc(Battery(), func(s Situation) bool { return s.ID == row.ID })]
 			if situation.Kind != "" && situation.Kind != kind {

@@ -69,6 +69,10 @@ func (c *campaign) meet(bend bool) error {
 	if c.s.Fencing && !c.hello.Has(workload.CanFence) {
 		return &scenario.Problem{Field: "fencing", Says: "the client does not say that its grants carry fencing tokens (\"can\":[\"fence\"])"}
 	}
+	if c.s.Kind == "" && c.hello.Kind == history.Multi {
+		c.s.Kind = c.hello.Kind
+		c.s = c.s.WithRequirements()
+	}
 	if says := cmp.Or(c.hello.Kind, history.Mutex); c.s.Kind != "" && c.s.Kind != says {
 		return &scenario.Problem{Field: "kind", Says: fmt.Sprintf("the client says that its lock is a %s (\"kind\":%q), not a %s", says.Words(), says, c.s.Kind.Words())}
 	}

@@ -95,6 +95,11 @@ var convictions = []conviction{
 	{"semaphore-returned-twice", checker.MutualExclusion, standsBeforeEntering},
 	{"reentrant-inner-frees", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"reentrant-inner-shortens", checker.MutualExclusion, func(s *scenario.Scenario) { s.LongHolds = 1 }},
+	// Two clients hold a key each, and wait for the other's until the keys expire.
+	{"multi-waits-holding", checker.Progress, func(s *scenario.Scenario) { s.TTL, s.Keys, s.Hold, s.LongHolds = 6*time.Second, 2, "0s..500ms", 0 }},
+	{"multi-forgets-keys", checker.OrphanKeys, func(*scenario.Scenario) {}},
+	{"multi-key-missing", checker.MutualExclusion, func(*scenario.Scenario) {}},
+	{"multi-extends-first", checker.MutualExclusion, func(s *scenario.Scenario) { s.Hold, s.LongHolds, s.Extend, s.Clients, s.Keys = "3s..4s", 0, 1, 4, 2 }},
 	// Between the quorum and the PEXPIRE the client stands still for longer than its keys last.
 	{"redisson-redlock", checker.MutualExclusion, standsBetween(4500 * time.Millisecond)},
 	{"redisson-watchdog", checker.BeliefExclusion, cutOff},

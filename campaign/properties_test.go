@@ -26,7 +26,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		for i, faults := range soundFaults {
 			s := scenario.Defaults()
 			s.Driver, s.Persistence, s.Faults = scenario.Sim, "always", faults
-			s.Lock = []string{"redlock", "redlock-sequential", "single", "fair", "textbook"}[(int(seed)+i)%5]
+			s.Lock = []string{"redlock", "redlock-sequential", "single", "fair", "textbook", "multi"}[(int(seed)+i)%6]
 			s.Nemesis = []string{scenario.Random, scenario.Guided}[seed%2]
 			s.Seed, s.TimeLimit, s.Keys = seed, 15*time.Second, 1+int(seed%2)
 			s.Properties = []string{checker.DeadOnArrival.Name} // which is judged only if named

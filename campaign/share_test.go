@@ -64,6 +64,37 @@ func TestSharedLocks(t *testing.T) {
 	}
 }
 
+// TestMultiLock: an acquire of several keys is granted all of them at once, and no key to two clients.
+func TestMultiLock(t *testing.T) {
+	s := scenario.Defaults()
+	s.Driver, s.Lock, s.Faults, s.Clients, s.TimeLimit, s.Hold, s.LongHolds = scenario.Sim, "multi", nil, 4, 30*time.Second, "0s..500ms", 0
+	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byToken, sizes := map[string][]*history.Lease{}, map[int]int{}
+	leases := history.Leases(h.Ops)
+	for _, l := range leases {
+		byToken[l.Token] = append(byToken[l.Token], l)
+		for _, other := range leases {
+			if span := other.Holds()[0]; other != l && other.Key == l.Key && span.From <= l.Acquired() && l.Acquired() < span.To {
+				t.Errorf("%s was granted %s at %v beside %s", l.Process, l.Key, l.Acquired(), other.Process)
+			}
+		}
+	}
+	for token, parts := range byToken {
+		sizes[len(parts)]++
+		for _, l := range parts {
+			if l.Invoked != parts[0].Invoked || l.Holds()[0] != parts[0].Holds()[0] {
+				t.Errorf("of %s: %s is held %v, and %s %v", token, l.Key, l.Holds(), parts[0].Key, parts[0].Holds())
+			}
+		}
+	}
+	if sizes[1] == 0 || sizes[2] == 0 || sizes[3] == 0 || len(sizes) != 3 {
+		t.Errorf("acquires by number of keys: %v", sizes)
+	}
+}
+
 // TestKindOfALock: a lock is used as what it is.
 func TestKindOfALock(t *testing.T) {
 	for _, x := range []struct {
@@ -72,6 +103,7 @@ func TestKindOfALock(t *testing.T) {
 	}{
 		{func(s *scenario.Scenario) { s.Kind = history.ReadWrite }, "kind: the lock redlock is a mutex, not a read-write lock: use --lock rw, or a lock of your own"},
 		{func(s *scenario.Scenario) { s.Lock, s.Kind = "semaphore", history.Mutex }, "kind: the lock semaphore is a semaphore, not a mutex: use --lock redlock or --lock redlock-sequential or --lock single or --lock textbook or --lock textbook-single or --lock textbook-renewing or --lock fair, or a lock of your own"},
+		{func(s *scenario.Scenario) { s.Kind = history.Multi }, "kind: the lock redlock is a mutex, not a multi-lock: use --lock multi, or a lock of your own"},
 		{func(s *scenario.Scenario) { s.Permits = 2 }, "permits: a mutex has no permits: they are of a semaphore"},
 		{func(s *scenario.Scenario) { s.Lock, s.Readers = "reentrant", 0.5 }, "readers: a re-entrant lock has no readers: they are of a read-write lock"},
 		{func(s *scenario.Scenario) { s.Lock, s.Kind = "rw", history.Mutex }, ""},

@@ -104,6 +104,9 @@ func unseen(h *history.Packed) string {
 			return h.Ops[i].Error
 		}
 	}
+	if h.Header.Kind == history.Multi && slices.ContainsFunc(h.Kinds(), func(k history.VoteKind) bool { return k.Form != "" }) {
+		return "a multi-lock may store another token on each of its keys"
+	}
 	under := map[string]*history.VoteKind{} // by lock: a vote on it
 	for i := range h.Kinds() {
 		k := &h.Kinds()[i]

@@ -16,6 +16,7 @@ import (
 type client struct {
 	name   string
 	key    string
+	both   bool     // of a multi-lock: it uses another key as well
 	token  string   // of the lease that it uses now
 	leases []string // tokens of its other leases
 	doing  string   // the pending operation, or ""
@@ -59,7 +60,13 @@ func drawHistoryOf(t *rapid.T, h *history.Header) []history.Op {
 	keys := rapid.IntRange(1, 2).Draw(t, "keys")
 	patience := rapid.SampledFrom([]int{1, 3, 12, 30}).Draw(t, "validity")
 	add := func(c *client, f string, typ history.Type, v *history.Value) {
-		ops = append(ops, history.Op{Index: len(ops), Time: now, Process: c.name, Type: typ, F: f, Key: c.key, Value: v})
+		keys := []string{c.key}
+		if c.both && f != history.FCrash {
+			keys = append(keys, c.key+"b")
+		}
+		for _, key := range keys {
+			ops = append(ops, history.Op{Index: len(ops), Time: now, Process: c.name, Type: typ, F: f, Key: key, Value: v})
+		}
 	}
 	token := func(c *client) *history.Value { return &history.Value{Token: c.token} }
 	extend := func(c *client, v *history.Value) *history.Value {
@@ -108,7 +115,7 @@ func drawHistoryOf(t *rapid.T, h *history.Header) []history.Op {
 			add(c, c.doing, typ, nil)
 			c.doing = ""
 		case !c.has:
-			c.key = fmt.Sprintf("k%d", rapid.IntRange(0, keys-1).Draw(t, "key"))
+			c.key, c.both = fmt.Sprintf("k%d", rapid.IntRange(0, keys-1).Draw(t, "key")), h.Kind == history.Multi && rapid.Bool().Draw(t, "both")
 			acquire(c)
 		default:
 			next := []string{history.FRelease, history.FExtend, history.FEnter, history.FClock, history.FLost, history.FCrash, "abandon"}

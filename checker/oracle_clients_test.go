@@ -28,6 +28,8 @@ func (m *maker) call(c *actor) {
 	c.asking = pick(m, m.keys).name
 	c.asks = history.Value{}
 	switch {
+	case m.head.Kind == history.Multi:
+		c.place = pick(m, []place{onFirst | onOther, onFirst, onFirst | onOther, onOther})
 	case m.head.Kind == history.ReadWrite && m.chance(70):
 		c.asks.Mode = history.ModeRead
 	case m.head.Kind == history.Semaphore:
@@ -162,6 +164,9 @@ func (m *maker) try(c *actor) {
 	if m.chance(m.wrong / 5) {
 		c.token = fmt.Sprintf("t%d", m.n(1, m.tokens+1))
 	}
+	if m.places[c.token] == 0 {
+		m.places[c.token] = c.place
+	}
 	free := m.free(c, k)
 	yes, by := m.ask(c, k, c.token, history.CommandSet)
 	granted := m.votes && yes >= m.head.Quorum || !m.votes && free
@@ -206,7 +211,7 @@ func (m *maker) free(c *actor, k *guarded) bool {
 			all = append(all, asksFor(l.client, &l.asks))
 		}
 	}
-	if m.head.Kind == "" {
+	if m.head.LockKind().OneToken() {
 		return k.free <= m.now
 	}
 	return (&oracle{h: m.head}).mayShare(all)

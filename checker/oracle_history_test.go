@@ -54,6 +54,7 @@ type actor struct {
 	busy   time.Duration // it does nothing before this time
 	asking string        // the key of its pending acquire
 	asks   history.Value // the mode and the permits of it
+	place  place         // the keys of it, of a multi-lock
 	token  string        // the token of its last attempt
 	undo   string        // the token of a failed attempt that the client has not released yet
 	leases []*held
@@ -102,6 +103,7 @@ type maker struct {
 	keys    []*guarded
 	faults  map[int]*history.Value
 	names   map[int]string
+	places  map[string]place // by token, of a multi-lock
 	tokens  int
 	values  int64
 	fences  int64
@@ -125,13 +127,18 @@ func (m *maker) ticks(most int) time.Duration { return time.Duration(m.n(0, most
 
 // add records an operation at a time; history sorts the lines by time at the end.
 func (m *maker) add(at time.Duration, process, f string, typ history.Type, key string, v *history.Value) *history.Op {
-	m.ops = append(m.ops, history.Op{Time: at, Process: process, F: f, Type: typ, Key: key, Value: v})
+	op := history.Op{Time: at, Process: process, F: f, Type: typ, Key: key, Value: v}
+	if m.head.Kind == history.Multi {
+		m.ops = append(m.ops, m.placed(op)...)
+	} else {
+		m.ops = append(m.ops, op)
+	}
 	return &m.ops[len(m.ops)-1]
 }
 
 // drawHistory draws a history, and the tick of which all its times are multiples.
 func drawHistory(t *rapid.T) (*history.History, time.Duration) {
-	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
+	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}, places: map[string]place{}}
 	m.drawHeader()
 	m.run()
 	return m.history(), m.tick
@@ -140,7 +147,7 @@ func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 // drawCorrect draws a history of a lock and of masters that break no rule: only answers may be
 // late or missing.
 func drawCorrect(t *rapid.T) *history.History {
-	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
+	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}, places: map[string]place{}}
 	m.drawHeader()
 	m.wrong, m.late, m.faulty, m.reuse, m.correct = 0, 0, 0, false, true
 	m.run()
@@ -178,7 +185,7 @@ func (m *maker) drawHeader() {
 		{"release", "release", "release"}, {"enter", "leave", "release", "enter", "leave", "release"},
 		{"write", "write", "write", "release", "release"}, {"extend", "extend", "extend", "release"},
 	})
-	if h.Kind = pick(m, []history.LockKind{"", "", "", history.ReadWrite, history.Semaphore, history.Reentrant}); *oracleKind != "" {
+	if h.Kind = pick(m, []history.LockKind{"", "", "", history.ReadWrite, history.Semaphore, history.Reentrant, history.Multi}); *oracleKind != "" {
 		h.Kind = history.LockKind(*oracleKind)
 	}
 	if h.Kind == history.Semaphore {
@@ -204,7 +211,7 @@ func (m *maker) drawHeader() {
 	m.wrong = pick(m, []int{0, 0, 1, 4, 30})
 	m.faulty = pick(m, []int{0, 0, 3, 8, 20})
 	m.silent = pick(m, []int{0, 0, 5, 25})
-	m.votes, m.reuse, m.redis = h.Kind == "" && m.chance(85), m.chance(15), m.chance(20)
+	m.votes, m.reuse, m.redis = h.LockKind().OneToken() && m.chance(85), m.chance(15), m.chance(20)
 	if m.chance(20) {
 		m.slow = m.tick * 2
 	}

@@ -91,4 +91,5 @@ var notOf = map[history.LockKind][]string{
 		"no-stale-write", "fenced-writes", "no-lost-update", "fencing-monotone"},
 	"reentrant": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "fairness", "wake-up", "orphan-keys", "ghost-keys",
 		"unique-tokens", "notified", "fencing-monotone"},
+	"multi": {"quorum-granted", "fairness", "wake-up"},
 }

@@ -76,7 +76,7 @@ func (o *oracle) sections() (all []section) {
 		}
 		s := section{key: op.Key, client: op.Process, token: op.Value.Token, line: i, of: o.owner(i), from: op.Time, to: op.Time}
 		if slices.ContainsFunc(all, func(x section) bool { // the client was in the section already
-			return x.client == s.client && x.token == s.token && x.line < i && !o.left(x, i)
+			return x.client == s.client && x.token == s.token && x.key == s.key && x.line < i && !o.left(x, i)
 		}) {
 			continue
 		}
@@ -85,7 +85,7 @@ func (o *oracle) sections() (all []section) {
 			if x.Process != op.Process {
 				continue
 			}
-			mine := x.Value.Token == s.token
+			mine := x.Value.Token == s.token && x.Key == s.key
 			if x.F == history.FCrash || mine && x.F == history.FLeave || mine && x.F == history.FRelease && x.Type == history.Invoke {
 				s.to = x.Time
 				if x.F == history.FLeave {
@@ -109,7 +109,7 @@ func (o *oracle) left(s section, line int) bool {
 		if x.Process != s.client {
 			continue
 		}
-		mine := x.Value.Token == s.token
+		mine := x.Value.Token == s.token && x.Key == s.key
 		if x.F == history.FCrash || mine && x.F == history.FLeave || mine && x.F == history.FRelease && x.Type == history.Invoke {
 			return true
 		}

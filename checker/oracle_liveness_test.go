@@ -232,7 +232,7 @@ func (o *oracle) waits(quiet bool) []wait {
 		end := func() {
 			if now != nil {
 				for _, a := range o.acqs {
-					now.granted = now.granted || a.key == key && !a.dead() && a.grant == now.to
+					now.granted = now.granted || o.stopsWaits(a, key) && !a.dead() && a.grant == now.to
 				}
 				all = append(all, *now)
 				now = nil
@@ -241,7 +241,7 @@ func (o *oracle) waits(quiet bool) []wait {
 		for i, t := range changes[:len(changes)-1] {
 			next := changes[i+1]
 			mid := t + (next-t)/2
-			if slices.ContainsFunc(o.acqs, func(a *acquisition) bool { return a.key == key && !a.dead() && a.grant == t }) {
+			if slices.ContainsFunc(o.acqs, func(a *acquisition) bool { return o.stopsWaits(a, key) && !a.dead() && a.grant == t }) {
 				end()
 			}
 			asked := false
@@ -253,7 +253,7 @@ func (o *oracle) waits(quiet bool) []wait {
 				asked = asked || o.unreachable(client, mid) <= o.spare()
 			}
 			relied := slices.ContainsFunc(o.acqs, func(a *acquisition) bool {
-				return a.key == key && !a.dead() && a.held(mid) && !o.stands(a.client, mid)
+				return o.stopsWaits(a, key) && !a.dead() && a.held(mid) && !o.stands(a.client, mid)
 			})
 			if !asked || relied || within(wrong, mid) {
 				end()
@@ -269,6 +269,11 @@ func (o *oracle) waits(quiet bool) []wait {
 	}
 	o.waitsOf[quiet] = all
 	return all
+}
+
+// stopsWaits says whether nobody waits for a key while a lease is held: its own, or any lease of a multi-lock.
+func (o *oracle) stopsWaits(a *acquisition, key string) bool {
+	return a.key == key || o.h.Kind == "multi"
 }
 
 // client returns the name of a client by its number.
@@ -383,7 +388,7 @@ func (o *oracle) starved(waits []wait, most, renewing time.Duration, judged int)
 // in the wait, or stood still in it without the answer no to all its SETs.
 func (o *oracle) leftKeys(w wait) (more time.Duration) {
 	for _, a := range o.askings() {
-		if a.key != w.key || a.from >= w.to || a.to <= w.from {
+		if a.key != w.key && o.h.Kind != "multi" || a.from >= w.to || a.to <= w.from {
 			continue
 		}
 		stood := false

@@ -67,7 +67,7 @@ func (o *oracle) over(x *sent) (at time.Duration, ok bool) {
 	began := x.sets[0].sent
 	var mine *asking
 	for _, a := range o.askings() {
-		if a.client == x.client && a.from <= began && (mine == nil || mine.from < began) {
+		if a.client == x.client && a.from <= began && (o.h.Kind != "multi" || a.key == x.key) && (mine == nil || mine.from < began) {
 			mine = &a
 		}
 	}

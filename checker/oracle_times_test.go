@@ -185,7 +185,7 @@ func (o *oracle) askings() (all []asking) {
 			}
 		}
 		for j := i + 1; j < len(o.ops) && a.open; j++ {
-			if x := o.ops[j]; x.Process == op.Process && (x.F == history.FCrash || x.F == history.FAcquire && x.Type == history.Invoke) {
+			if x := o.ops[j]; x.Process == op.Process && (x.F == history.FCrash || x.F == history.FAcquire && x.Type == history.Invoke && (o.h.Kind != "multi" || x.Key == op.Key)) {
 				a.to, a.dropped = x.Time, true
 				break
 			}

@@ -140,7 +140,7 @@ func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok
 			return over, true, ok
 		}
 		first := facts.Sent(x.Sets.At(0))
-		mine, i := r.AcquiresOf(x.Party.Client, first)
+		mine, i := r.AcquiresOf(x.Party.Client, x.Key, first)
 		if i < 0 || mine[i].Open || mine[i].Key != x.Key || mine[i].Ended < first {
 			return 0, false, false // its acquire never returned or was not recorded
 		}

@@ -24,8 +24,9 @@ type ungranted struct {
 var QuorumGranted = Property{
 	Name: "quorum-granted", Level: "AV", Says: "an attempt that a quorum voted for in time is granted", Votes: true,
 	rules: &rules{
-		judge: (*run).quorumGranted,
-		gaps:  []gap{{func(h *history.Packed) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
+		judge:  (*run).quorumGranted,
+		exempt: []exemption{needsOtherKeys},
+		gaps:   []gap{{func(h *history.Packed) bool { return h.Header.Fencing }, "a lease with a fencing token needs more than a quorum's votes"}, {nil, "no vote on an attempt was recorded"}},
 	},
 }
 
@@ -65,7 +66,7 @@ func (r *run) quorumGranted() *judgement {
 		if !r.InWindow(x.by) {
 			continue
 		}
-		mine, i := r.AcquiresOf(who.Client, s.Began)
+		mine, i := r.AcquiresOf(who.Client, first.Key, s.Began)
 		if i < 0 {
 			continue
 		}

@@ -114,7 +114,7 @@ func (a *active) end(by time.Duration) {
 // opposing returns the holds that are going on and oppose one that begins now, the one that lasts longest first. A
 // mutex has one holder, so it names one; and it names no more than history.MaxPermits, which exceed any capacity.
 func opposing(x facts.Lock, on *active, later *facts.Hold) []*facts.Hold {
-	if x.Capacity == 1 && x.Kind != history.Semaphore {
+	if x.Exclusive() {
 		return []*facts.Hold{on.longest}
 	}
 	var named []*facts.Hold

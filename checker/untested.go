@@ -94,7 +94,7 @@ func (p Property) WhyUntested(h *history.Packed, unseen string) string {
 
 // exemption is a reason why a property is not judged of locks of a kind.
 type exemption struct {
-	kind history.LockKind // "": all but a mutex
+	kind history.LockKind // "": all whose holders have no token of their own on the masters
 	why  string           // with a place for the kind, if it is for all
 }
 
@@ -102,6 +102,7 @@ var (
 	ordersNoWrites        = exemption{history.Semaphore, "several clients may hold a semaphore at once, so it orders no writes"}
 	sharesHolds           = exemption{history.Reentrant, "the holds of one client on a re-entrant lock count as one and may share a token"}
 	extensionVotesUnknown = exemption{"", "the votes for an extension of a %s are not known"}
+	needsOtherKeys        = exemption{history.Multi, "whether an acquire of a multi-lock is granted depends on its other keys"}
 )
 
 // ExemptsKind returns why the property is not judged of locks of a kind, or "".
@@ -109,7 +110,7 @@ func (p Property) ExemptsKind(kind history.LockKind) string {
 	switch {
 	case kind == history.Mutex || p.rules == nil:
 		return ""
-	case p.Votes:
+	case p.Votes && !kind.OneToken():
 		return "masters do not store one token for each holder of a " + kind.Words()
 	}
 	for _, x := range p.rules.exempt {
@@ -117,7 +118,9 @@ func (p Property) ExemptsKind(kind history.LockKind) string {
 		case kind:
 			return x.why
 		case "":
-			return fmt.Sprintf(x.why, kind.Words())
+			if !kind.OneToken() {
+				return fmt.Sprintf(x.why, kind.Words())
+			}
 		}
 	}
 	return ""

@@ -15,7 +15,8 @@ import (
 var WakeUp = Property{
 	Name: "wake-up", Level: "AV", Says: "while nothing is wrong and nobody holds the lock, some waiting client soon asks for it again", Title: "waiters wake up", Votes: true,
 	rules: &rules{
-		judge: (*run).wakeUp,
+		judge:  (*run).wakeUp,
+		exempt: []exemption{needsOtherKeys},
 		gaps: []gap{
 			{func(h *history.Packed) bool { return h.Header.Retry <= 0 }, "the lock states no longest wait between two attempts"},
 			{nil, "nobody had to wait while nothing was wrong"},

@@ -21,8 +21,8 @@ type Watch struct {
 	mu     sync.Mutex
 	now    time.Duration // the time of the last operation
 	keys   map[string]*watched
-	owners map[string]map[string][]*watchHold // by process and token: the latest hold of each lease that is not released, the latest lease last
-	fresh  []*watched                         // keys with a hold that began now: later operations at this instant may still change it
+	owners map[string]map[facts.KeyToken][]*watchHold // by process, key and token: the latest hold of each lease that is not released, the latest lease last
+	fresh  []*watched                                 // keys with a hold that began now: later operations at this instant may still change it
 
 	settled int // violations that began before now
 	first   time.Duration
@@ -64,7 +64,7 @@ func (w *Watch) Observe(op history.Op) {
 	if op.Value == nil || op.Value.Token == "" {
 		return
 	}
-	token := op.Value.Token
+	token := facts.KeyToken{Key: op.Key, Token: op.Value.Token}
 	var h *watchHold // what a later line of the client is about
 	last := len(mine[token]) - 1
 	if last >= 0 {
@@ -73,7 +73,7 @@ func (w *Watch) Observe(op history.Op) {
 	switch {
 	case op.F == history.FAcquire && op.Type == history.OK:
 		if w.keys == nil {
-			w.keys, w.owners = map[string]*watched{}, map[string]map[string][]*watchHold{}
+			w.keys, w.owners = map[string]*watched{}, map[string]map[facts.KeyToken][]*watchHold{}
 		}
 		key := w.keys[op.Key]
 		if key == nil {
@@ -81,7 +81,7 @@ func (w *Watch) Observe(op history.Op) {
 			w.keys[op.Key] = key
 		}
 		if w.owners[op.Process] == nil {
-			w.owners[op.Process] = map[string][]*watchHold{}
+			w.owners[op.Process] = map[facts.KeyToken][]*watchHold{}
 		}
 		w.owners[op.Process][token] = append(mine[token], w.begin(key, w.Header.Weight(op.Asks()), op))
 	case h == nil: // never granted, or released

@@ -14,10 +14,11 @@ const (
 	ReadWrite LockKind = "rw"        // readers together, or one writer
 	Semaphore LockKind = "semaphore" // holds whose permits are no more than Header.Permits together
 	Reentrant LockKind = "reentrant" // holds of one owner: a client in one life
+	Multi     LockKind = "multi"     // one hold at a time on each key; an acquire is granted all of its keys or none
 )
 
 // LockKinds lists all kinds of locks.
-var LockKinds = []LockKind{Mutex, ReadWrite, Semaphore, Reentrant}
+var LockKinds = []LockKind{Mutex, ReadWrite, Semaphore, Reentrant, Multi}
 
 // Words returns the name of the kind in a sentence.
 func (k LockKind) Words() string {
@@ -26,9 +27,14 @@ func (k LockKind) Words() string {
 		return "read-write lock"
 	case Reentrant:
 		return "re-entrant lock"
+	case Multi:
+		return "multi-lock"
 	}
 	return string(k)
 }
+
+// OneToken reports whether masters store, for each key that is held, the one token of its holder.
+func (k LockKind) OneToken() bool { return k == Mutex || k == Multi }
 
 // The modes of a read-write lock. An acquire without a mode is exclusive. An extend that names a mode changes that of
 // its lease: a downgrade, or an upgrade.
@@ -79,7 +85,7 @@ func (h *Header) Weight(mode string, permits int) int64 {
 // checkKind returns why the kind of the lock cannot be used, or nil.
 func (h *Header) checkKind() error {
 	if !slices.Contains(LockKinds, h.LockKind()) {
-		return fmt.Errorf("field \"kind\" is %s, but must be one of mutex, rw, semaphore, reentrant", quoted(string(h.Kind)))
+		return fmt.Errorf("field \"kind\" is %s, but must be one of mutex, rw, semaphore, reentrant, multi", quoted(string(h.Kind)))
 	}
 	least := 0
 	if h.Kind == Semaphore {

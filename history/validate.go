@@ -49,8 +49,8 @@ type checks struct {
 // clientChecks holds the calls in flight and the latest leases of one client.
 type clientChecks struct {
 	calls  map[callSlot]int
-	died   map[callSlot]int  // the calls that were in flight when it last crashed
-	leases map[string]string // token to key
+	died   map[callSlot]int    // the calls that were in flight when it last crashed
+	leases map[string][]string // token to keys: a multi-lock has several
 }
 
 // clientMemory is the maximum number of calls and leases remembered for a client, so that a
@@ -194,7 +194,7 @@ func (op *Op) lacks() string {
 func (c *checks) client(op *Op, line int) {
 	x := c.clients[op.Process]
 	if x == nil || op.F == FCrash {
-		anew := &clientChecks{calls: map[callSlot]int{}, leases: map[string]string{}}
+		anew := &clientChecks{calls: map[callSlot]int{}, leases: map[string][]string{}}
 		if x != nil {
 			anew.died = x.calls
 		}
@@ -229,12 +229,19 @@ func (c *checks) client(op *Op, line int) {
 		if len(x.leases) >= clientMemory {
 			clear(x.leases)
 		}
-		x.leases[token] = op.Key
-	case op.F == FRelease:
-		if key, known := x.leases[token]; known && key != op.Key {
-			c.problems.add(line, "release of another key", fmt.Sprintf("%s releases %s, but its lease is on %s", named(op.Process), quoted(op.Key), quoted(key)))
+		if !slices.Contains(x.leases[token], op.Key) {
+			x.leases[token] = append(x.leases[token], op.Key)
 		}
-		if op.Type != Invoke {
+	case op.F == FRelease:
+		keys, known := x.leases[token]
+		if known && !slices.Contains(keys, op.Key) {
+			c.problems.add(line, "release of another key", fmt.Sprintf("%s releases %s, but its lease is on %s", named(op.Process), quoted(op.Key), quoted(keys[0])))
+			keys = nil
+		}
+		if op.Type == Invoke {
+			break
+		}
+		if x.leases[token] = slices.DeleteFunc(keys, func(key string) bool { return key == op.Key }); len(x.leases[token]) == 0 {
 			delete(x.leases, token)
 		}
 	}

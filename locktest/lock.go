@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,13 @@ type Semaphore interface {
 	Lock
 	// AcquirePermits does the same as Acquire for a number of permits.
 	AcquirePermits(ctx context.Context, key string, permits int) (*Lease, error)
+}
+
+// MultiLock is a lock that is acquired on several keys at once.
+type MultiLock interface {
+	Lock
+	// AcquireAll does the same as Acquire for several keys, of which it acquires all or none. The lease is of all of them.
+	AcquireAll(ctx context.Context, keys []string) (*Lease, error)
 }
 
 // Lease is a granted lock.
@@ -96,7 +104,7 @@ func (e Env) Clients() []*redis.Client {
 }
 
 // Kind returns the lock that make makes in the form that cli.Main registers: with its name for --lock, and a
-// line about it. Tests need no Kind. Set the Kind's field Kind if the lock is an RWLock, a Semaphore or re-entrant.
+// line about it. Tests need no Kind. Set the Kind's field Kind if the lock is an RWLock, a Semaphore, a MultiLock or re-entrant.
 func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
 		Name: name, Summary: summary, Connects: true,
@@ -134,6 +142,10 @@ func fits(l Lock, kind history.LockKind) error {
 	case history.Semaphore:
 		if _, ok := l.(Semaphore); !ok {
 			return errors.New("the lock has no method AcquirePermits (Semaphore)")
+		}
+	case history.Multi:
+		if _, ok := l.(MultiLock); !ok {
+			return errors.New("the lock has no method AcquireAll (MultiLock)")
 		}
 	}
 	return nil
@@ -218,6 +230,13 @@ func (a *adapted) AcquireShare(ctx context.Context, key string, share workload.S
 			return a.lock.(RWLock).AcquireRead(ctx, key)
 		}
 		return a.lock.(Semaphore).AcquirePermits(ctx, key, share.Permits)
+	})
+}
+
+// AcquireAll acquires several keys.
+func (a *adapted) AcquireAll(ctx context.Context, keys []string) (workload.Lease, error) {
+	return a.acquire(ctx, workload.KeySet(keys), func(ctx context.Context) (*Lease, error) {
+		return a.lock.(MultiLock).AcquireAll(ctx, slices.Clone(keys))
 	})
 }
 

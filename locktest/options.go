@@ -79,7 +79,7 @@ func Clients(n int) Option {
 	return named("Clients", func(c *config) { c.base.Clients = n })
 }
 
-// Keys sets the number of keys that the clients lock. Default: 1.
+// Keys sets the number of keys that the clients lock. Default: 1, of a MultiLock 3.
 func Keys(n int) Option {
 	return named("Keys", func(c *config) { c.base.Keys = n })
 }
@@ -96,6 +96,9 @@ func Permits(n int) Option {
 
 // Reentrant says that a client may acquire a key that it holds, and releases it as often.
 func Reentrant() Option { return func(c *config) { c.base.Kind = history.Reentrant } }
+
+// Multi says that the lock is a MultiLock. Clients acquire one to three of the keys at once.
+func Multi() Option { return func(c *config) { c.base.Kind = history.Multi } }
 
 // TTL sets the TTL that the lock should give its leases. Default: 2s.
 func TTL(d time.Duration) Option {

@@ -15,18 +15,20 @@ import (
 	"lockpick/history"
 )
 
-// TestDocumentedSemaphoreIsTheTested: the semaphore of docs/locktest.md is the one of TestSemaphore.
-func TestDocumentedSemaphoreIsTheTested(t *testing.T) {
+// TestDocumentedLocksAreTheTested: the locks of docs/locktest.md that are not mutexes are those of TestSemaphore and TestMultiLock.
+func TestDocumentedLocksAreTheTested(t *testing.T) {
 	page, err := os.ReadFile("../docs/locktest.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := os.ReadFile("semaphore_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, documented, ok := bytes.Cut(code, []byte("\n)\n\n")); !ok || !bytes.Contains(page, documented) {
-		t.Error("docs/locktest.md does not have the code of semaphore_test.go after its imports")
+	for _, file := range []string{"semaphore_test.go", "multi_test.go"} {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, documented, ok := bytes.Cut(code, []byte("\n)\n\n")); !ok || !bytes.Contains(page, documented) {
+			t.Errorf("docs/locktest.md does not have the code of %s after its imports", file)
+		}
 	}
 }
 
@@ -180,7 +182,7 @@ func TestChangesOfTheMode(t *testing.T) {
 func TestKindNeedsItsMethods(t *testing.T) {
 	never := LockFunc(func(context.Context, string) (*Lease, error) { return nil, errors.New("never") })
 	for kind, want := range map[history.LockKind]string{
-		history.ReadWrite: "AcquireRead", history.Semaphore: "AcquirePermits", history.Reentrant: "", history.Mutex: "", "": "",
+		history.ReadWrite: "AcquireRead", history.Semaphore: "AcquirePermits", history.Multi: "AcquireAll", history.Reentrant: "", history.Mutex: "", "": "",
 	} {
 		if err := fits(never, kind); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", kind, err)

@@ -26,7 +26,7 @@ func exportEDN(w io.Writer, x *Export) error {
 		process int
 		typ, f  string
 	}
-	if kind := x.History.Header.LockKind(); kind != history.Mutex {
+	if kind := x.History.Header.LockKind(); !kind.OneToken() {
 		return fmt.Errorf("the format edn is for the model of a mutex, and the lock is a %s", kind.Words())
 	}
 	key := x.key()

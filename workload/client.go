@@ -53,7 +53,7 @@ func (c *client) work(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		if !c.use(ctx, c.w.keys[c.random.IntN(len(c.w.keys))]) {
+		if !c.use(ctx, c.drawKeys()) {
 			return
 		}
 		_ = c.clock.Sleep(ctx, c.upTo(c.w.config.Think))
@@ -73,7 +73,7 @@ func (c *client) use(ctx context.Context, key string) bool {
 	return alive || c.startAnew(ctx)
 }
 
-// finalCheck acquires and releases each key once, and waits at most bound for each.
+// finalCheck acquires and releases each key, and waits at most bound for each.
 func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 	if _, absent := c.lock.(noProcess); absent && !c.startAnew(ctx) {
 		return
@@ -82,7 +82,7 @@ func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 		if ctx.Err() != nil {
 			return
 		}
-		key := c.w.keys[(i+c.number)%len(c.w.keys)]
+		key := c.finalKeys(i)
 		lease, alive := c.acquire(ctx, key, c.share(), bound)
 		if lease != nil {
 			alive = c.release(key, lease)
@@ -231,8 +231,8 @@ func (c *client) granted(f, key string, l Lease, v history.Value) {
 func (c *client) renewed(key string, l Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lease != nil && c.key == key && c.lease.Token() == l.Token() {
-		c.record(history.OK, history.FExtend, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l)}, nil)
+	if c.lease != nil && includes(c.key, key) && c.lease.Token() == l.Token() {
+		c.record(history.OK, history.FExtend, c.key, &history.Value{Token: l.Token(), ValidUntil: c.until(l)}, nil)
 	}
 }
 
@@ -269,12 +269,13 @@ func (c *client) section(ctx context.Context, key string, lease Lease, share Sha
 		return lease, false
 	}
 	hold := c.stretch()
+	guarded := KeysOf(key)[0] // the key whose resource the client uses
 	writes := 1 + c.random.IntN(3)
 	for i := range writes {
 		if lease, share, alive = c.changeMode(key, lease, share); !alive {
 			return lease, false
 		}
-		goOn, alive := c.begin(key, lease, share, i == 0)
+		goOn, alive := c.begin(guarded, lease, share, i == 0)
 		if !alive {
 			return lease, false
 		}
@@ -292,7 +293,7 @@ func (c *client) section(ctx context.Context, key string, lease Lease, share Sha
 			break
 		}
 		if c.writes(share) {
-			goOn, alive = c.write(key, lease)
+			goOn, alive = c.write(guarded, lease)
 		} else {
 			alive = c.pass(BeforeWrite, key, lease) // it can be stopped in its section as others are
 		}

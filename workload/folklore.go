@@ -3,7 +3,7 @@ package workload
 import "fmt"
 
 // folklore lists locks that articles and answers on the net have proposed, and habits of
-// libraries that none of the bugs b1 to b33 covers.
+// libraries that none of the bugs b1 to b41 covers.
 var folklore = []Kind{
 	{
 		Name: "setnx", First: true, Twin: "textbook-single", Claims: []int{1},

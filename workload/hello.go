@@ -154,7 +154,7 @@ func (h *Hello) Check() error {
 		return fmt.Errorf("lease is %q: it is %q or left out", h.Lease, NoLease)
 	}
 	if h.Kind != "" && !slices.Contains(history.LockKinds, h.Kind) {
-		return fmt.Errorf("kind is %q: it is one of mutex, rw, semaphore, reentrant, or left out", h.Kind)
+		return fmt.Errorf("kind is %q: it is one of mutex, rw, semaphore, reentrant, multi, or left out", h.Kind)
 	}
 	for _, c := range h.Can {
 		if !slices.Contains(Abilities, c) {

@@ -145,7 +145,7 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
 	// to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b37
+	Bug    string // the planted bug: b1 to b41
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }
@@ -210,10 +210,10 @@ func (k Kind) Quorum(n int) int {
 
 // Locks lists the locks under test: first those that are meant to be correct, then the folklore
 // and the planted bugs.
-var Locks = slices.Concat(correct, folklore, redissons, planted, plantedShared)
+var Locks = slices.Concat(correct, folklore, redissons, planted, plantedShared, plantedMulti)
 
 // correct lists the locks that are meant to be correct.
-var correct = slices.Concat(redlocks, textbooks, fairs, shareds)
+var correct = slices.Concat(redlocks, textbooks, fairs, shareds, multis)
 
 // registered holds the locks of programs that use this project as a library.
 var registered = struct {

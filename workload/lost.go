@@ -37,7 +37,7 @@ func (c *client) leave(key string, lease Lease) {
 		c.w.record(op)
 		return
 	}
-	c.w.recorder.RecordAt(op, c.lost)
+	c.w.recordAt(op, c.lost)
 }
 
 // hasLost records that the lock has reported the end of the client's lease, or of the lease that
@@ -54,7 +54,7 @@ func (c *client) hasLost(key, token string, cause error, at time.Time) {
 	if of.lease == nil {
 		of = c.released
 	}
-	if of.lease == nil || c.told || of.key != key || token != "" && of.lease.Token() != token || of == c.outer {
+	if of.lease == nil || c.told || !includes(of.key, key) || token != "" && of.lease.Token() != token || of == c.outer {
 		return
 	}
 	c.told = true
@@ -65,5 +65,5 @@ func (c *client) hasLost(key, token string, cause error, at time.Time) {
 func (c *client) recordLost(of keyedLease, cause error, at time.Time) {
 	c.lost = c.trueTime(at)
 	op := history.Op{Process: c.name, Type: history.Info, F: history.FLost, Key: of.key, Value: &history.Value{Token: of.lease.Token()}, Error: cause.Error()}
-	c.w.recorder.RecordAt(op, c.lost)
+	c.w.recordAt(op, c.lost)
 }

@@ -46,6 +46,12 @@ type mutations struct {
 	// Several holders:
 	shared *sharedScripts // nil: a mutex
 
+	// Several keys at once:
+	holdsAndWaits bool // in the order of the caller; the keys that it has stay while it waits for the next
+	forgetsTaken  bool // no release of the keys before one that was refused
+	missesKeys    bool // only the first key must be granted
+	extendsFirst  bool // an extension extends the first key alone
+
 	// Waiting:
 	fair   bool // in a queue
 	barges bool // the first attempt ignores the queue

@@ -199,6 +199,11 @@ func (m *member) AcquireShare(ctx context.Context, key string, share Share) (Lea
 	return AcquireShare(ctx, m.Lock, key, share)
 }
 
+// AcquireAll acquires several keys.
+func (m *member) AcquireAll(ctx context.Context, keys []string) (Lease, error) {
+	return m.Lock.(MultiLock).AcquireAll(ctx, keys)
+}
+
 func (m *member) Close() (err error) {
 	if !m.shared {
 		err = m.Lock.Close()

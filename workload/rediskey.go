@@ -2,6 +2,7 @@ package workload
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"lockpick/history"
@@ -52,7 +53,17 @@ func (c *client) nameVote(op *history.Op) {
 	c.redis.NameVote(op, func() string {
 		c.calls.mu.Lock()
 		defer c.calls.mu.Unlock()
-		return c.calls.key
+		keys := KeysOf(c.calls.key)
+		if len(keys) == 1 {
+			return keys[0]
+		}
+		named := ""
+		for _, key := range keys {
+			if strings.Contains(op.Key, key) && len(key) > len(named) {
+				named = key
+			}
+		}
+		return named
 	})
 }
 

@@ -32,8 +32,12 @@ type ModeChanger interface {
 	ChangeMode(ctx context.Context, mode string) (Lease, error)
 }
 
-// AcquireShare acquires a part of a lock. What a lock cannot be asked for, its kind does not have.
+// AcquireShare acquires a part of a lock, or several keys at once (KeysOf). What a lock cannot be asked for, its kind does not
+// have.
 func AcquireShare(ctx context.Context, l Lock, key string, share Share) (Lease, error) {
+	if keys := KeysOf(key); len(keys) > 1 {
+		return l.(MultiLock).AcquireAll(ctx, keys)
+	}
 	if s, ok := l.(SharedLock); ok && share != (Share{}) {
 		return s.AcquireShare(ctx, key, share)
 	}

@@ -95,6 +95,17 @@ func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (L
 	if l.mutations.shared != nil {
 		share.owner = l.ownerIn(ctx)
 	}
+	return l.acquire(ctx, key, func(talk protocol.Conversation, token, place string, start time.Time) (Lease, error) {
+		x, err := l.attempt(ctx, talk, key, token, place, share, start)
+		if err != nil {
+			return nil, err
+		}
+		return x.shown(), nil
+	})
+}
+
+// acquire makes attempts until one succeeds or ctx ends.
+func (l *textbook) acquire(ctx context.Context, key string, try func(talk protocol.Conversation, token, place string, start time.Time) (Lease, error)) (Lease, error) {
 	l.prepare(ctx)
 	if x := l.reuse(key); x != nil {
 		return x.shown(), nil
@@ -116,9 +127,9 @@ func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (L
 			place = ""
 		}
 		tried = true
-		lease, err := l.attempt(ctx, talk, key, token, place, share, start)
+		lease, err := try(talk, token, place, start)
 		if err == nil {
-			return lease.shown(), nil
+			return lease, nil
 		}
 		if errors.Is(err, ErrGone) {
 			return nil, err

@@ -304,7 +304,12 @@ func (w *Workload) Close() error {
 	return errors.Join(errs...)
 }
 
-func (w *Workload) record(op history.Op) history.Op { return w.recorder.Record(op) }
+func (w *Workload) record(op history.Op) history.Op { return recordWith(w.recorder.Record, op) }
+
+// recordAt records an operation that happened at a time of the run.
+func (w *Workload) recordAt(op history.Op, at time.Duration) {
+	recordWith(func(op history.Op) history.Op { return w.recorder.RecordAt(op, at) }, op)
+}
 
 // since converts a time on the clients' clock to a time of the run.
 func (w *Workload) since(t time.Time) time.Duration { return t.Sub(w.start) }

@@ -123,7 +123,7 @@ func init() {
 			More: "In a file it is a list, such as `[python3, lock.py]` ([clients.md](clients.md))."},
 		&Field{Name: "fencing", Everyday: true, check: checkFencing, Help: "let the lock issue fencing tokens (judges L5 and FM)"},
 		&Field{Name: "kind", Everyday: true, Absent: "the lock's own", Values: texts(history.LockKinds), check: checkKind,
-			Help: "which holds may overlap: none, those of readers, as many as there are permits, or those of one client",
+			Help: "which holds may overlap: none, those of readers, as many as there are permits, those of one client, or none on each of several keys",
 			More: "What a kind means is in [checking.md](checking.md#kinds-of-locks). A client that is a program says its kind itself ([clients.md](clients.md#locks-that-are-not-mutexes))."},
 		&Field{Name: "permits", Absent: "3 of a semaphore", within: limits{0, history.MaxPermits}, check: checkPermits, Help: "how many permits a semaphore has; each acquire asks for one up to all of them"},
 		&Field{Name: "readers", Absent: "0.7 of a read-write lock", Probability: true, check: checkReaders, Help: "share of the acquires of a read-write lock that read"},

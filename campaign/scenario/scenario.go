@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
@@ -97,7 +98,7 @@ func (s *Scenario) Software() cluster.Software {
 }
 
 // WithRequirements returns the scenario with the settings that it implies: a replica for failovers, a memory
-// limit for the fault memory, and for a client command the process clients and the names.
+// limit for the fault memory, several keys for a multi-lock, and for a client command the process clients and the names.
 func (s Scenario) WithRequirements() Scenario {
 	if s.RunsCommand() {
 		s.ClientsAs = Processes
@@ -114,11 +115,17 @@ func (s Scenario) WithRequirements() Scenario {
 	if (s.Needs(fault.Memory) || s.Eviction != "") && s.MaxMemory == 0 {
 		s.MaxMemory = 4 << 20
 	}
+	if s.LockKind() == history.Multi && s.Keys == Defaults().Keys && len(s.Arrivals) == 0 {
+		s.Keys = multiKeys
+	}
 	if s.MaxMemory > 0 && s.Eviction == "" {
 		s.Eviction = "allkeys-lru"
 	}
 	return s
 }
+
+// multiKeys is the number of keys of a multi-lock, unless the scenario names another one.
+const multiKeys = 3
 
 // HoldRange parses the hold time, as in "500ms" or "0s..1s".
 func (s *Scenario) HoldRange() (from, to time.Duration, err error) {

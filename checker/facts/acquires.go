@@ -13,7 +13,7 @@ type Acquire struct {
 	Key, Client string
 	weight      int64 // how much of the lock's capacity it asks for
 	Invoked     time.Duration
-	Ended       time.Duration // if it never returned: when its client crashed or called acquire again, or the history ended
+	Ended       time.Duration // if it never returned: when its client crashed or called acquire again (of a multi-lock: for the key), or the history ended
 	OK, Open    bool
 	Dropped     bool // its client crashed or called acquire again before it returned
 	Err         string
@@ -29,12 +29,16 @@ func (r *Run) findAcquires() []Acquire {
 	open := map[string][]int{} // by client: the positions of its acquires that have not returned
 	for _, op := range r.History.All() {
 		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
-			for _, at := range open[op.Process] { // these calls never returned
-				if all[at].Open {
-					all[at].Ended, all[at].Dropped = op.Time, true
+			open[op.Process] = slices.DeleteFunc(open[op.Process], func(at int) bool {
+				a := &all[at]
+				if op.F == history.FAcquire && r.Lock.Kind == history.Multi && a.Key != op.Key {
+					return false // of the same call
 				}
-			}
-			delete(open, op.Process)
+				if a.Open { // it never returned
+					a.Ended, a.Dropped = op.Time, true
+				}
+				return true
+			})
 		}
 		if op.F != history.FAcquire {
 			continue
@@ -56,16 +60,23 @@ func (r *Run) findAcquires() []Acquire {
 	return all
 }
 
-// AcquiresOf returns the acquires of a client in the order of their calls, and the position of the last one that was
-// called by a time, or -1.
-func (r *Run) AcquiresOf(client string, at time.Duration) (all []Acquire, last int) {
-	all = r.acquiresOf.get(func() map[string][]Acquire {
-		byClient := map[string][]Acquire{}
+// AcquiresOf returns the acquires of a client (of a multi-lock: for the key) in the order of their calls, and the position
+// of the last one that was called by a time, or -1.
+func (r *Run) AcquiresOf(client, key string, at time.Duration) (all []Acquire, last int) {
+	of := func(client, key string) keyClient {
+		if r.Lock.Kind == history.Multi {
+			return keyClient{key, client}
+		}
+		return keyClient{client: client}
+	}
+	all = r.acquiresOf.get(func() map[keyClient][]Acquire {
+		byClient := map[keyClient][]Acquire{}
 		for _, a := range r.Acquires() {
-			byClient[a.Client] = append(byClient[a.Client], a)
+			id := of(a.Client, a.Key)
+			byClient[id] = append(byClient[id], a)
 		}
 		return byClient
-	})[client]
+	})[of(client, key)]
 	last, exact := slices.BinarySearchFunc(all, at, func(a Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
 	if !exact {
 		last--
@@ -79,17 +90,18 @@ type keyAcquires struct {
 	when intervals
 }
 
-// AcquiresWithin returns the acquires of a key that were pending between two times, in the order
-// of their calls.
+// AcquiresWithin returns the acquires of a key (of a multi-lock: of any) that were pending between two times, in the
+// order of their calls.
 func (r *Run) AcquiresWithin(key string, from, to time.Duration) []Acquire {
 	all := r.Acquires()
 	k := r.acquiresOn.get(func() map[string]*keyAcquires {
 		byKey := map[string]*keyAcquires{}
 		for i, a := range all {
-			k := byKey[a.Key]
+			name := r.Lock.waitsFor(a.Key)
+			k := byKey[name]
 			if k == nil {
 				k = &keyAcquires{}
-				byKey[a.Key] = k
+				byKey[name] = k
 			}
 			k.all = append(k.all, int32(i))
 			k.when.spans = append(k.when.spans, history.Span{From: a.Invoked, To: a.Ended})
@@ -98,7 +110,7 @@ func (r *Run) AcquiresWithin(key string, from, to time.Duration) []Acquire {
 			k.when = intervalsOf(k.when.spans)
 		}
 		return byKey
-	})[key]
+	})[r.Lock.waitsFor(key)]
 	if k == nil {
 		return nil
 	}

@@ -125,7 +125,7 @@ func SectionsOf(h *history.Packed, leaseAt func(position int) *history.Lease) []
 		}
 		token := op.Value.Token
 		open := inside[op.Process]
-		at := slices.IndexFunc(open, func(s int) bool { return all[s].Token == token })
+		at := slices.IndexFunc(open, func(s int) bool { return all[s].Token == token && all[s].Key == op.Key })
 		switch {
 		case op.F == history.FEnter && at < 0:
 			inside[op.Process] = append(open, len(all))
@@ -241,4 +241,13 @@ func (x Lock) Conflicts(s *Hold, weight int64) bool {
 }
 
 // Exclusive reports whether a holder has the lock for itself, so that each overlap is one of two of them.
-func (x Lock) Exclusive() bool { return x.Kind == history.Mutex || x.Kind == history.Reentrant }
+func (x Lock) Exclusive() bool { return x.Capacity == 1 && x.Kind != history.Semaphore }
+
+// waitsFor names what a client that waits for a key waits for: the key, or, of a multi-lock, all keys ("").
+// Its acquire may need others of them, or another client may have the key while it waits for them.
+func (x Lock) waitsFor(key string) string {
+	if x.Kind == history.Multi {
+		return ""
+	}
+	return key
+}

@@ -35,7 +35,7 @@ type Run struct {
 	logs          lazy[*CommandLogs]
 	calls         lazy[*history.Calls]
 	acquires      lazy[[]Acquire]
-	acquiresOf    lazy[map[string][]Acquire]
+	acquiresOf    lazy[map[keyClient][]Acquire]
 	byKey         lazy[map[string][]*history.Lease]
 	waits         lazy[[]Wait]
 	used          lazy[[]string]

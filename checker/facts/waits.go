@@ -8,7 +8,7 @@ import (
 )
 
 // Wait is a time in which some client that could reach a quorum of masters tried to acquire
-// a key all the time, no live client held it, and no client was granted it.
+// a key all the time, no live client held it, and no client was granted it (of a multi-lock: nor any other key).
 type Wait struct {
 	Key      string
 	From, To time.Duration
@@ -49,7 +49,8 @@ func (r *Run) WaitsExcept(but []history.Span) []Wait {
 	byKey := map[string][]*history.Lease{}
 	for _, l := range r.Leases {
 		if !ExpiredOnArrival(l) {
-			byKey[l.Key] = append(byKey[l.Key], l)
+			on := r.Lock.waitsFor(l.Key)
+			byKey[on] = append(byKey[on], l)
 		}
 	}
 	stopped := map[string][]history.Span{}
@@ -64,10 +65,10 @@ func (r *Run) WaitsExcept(but []history.Span) []Wait {
 	var all []Wait
 	for _, key := range keys {
 		taken := slices.Clone(but)
-		for _, l := range byKey[key] {
+		mine := byKey[r.Lock.waitsFor(key)]
+		for _, l := range mine {
 			taken = append(taken, Cut(l.Holds(), stops(l.Process))...)
 		}
-		mine := byKey[key]
 		for _, s := range Without(Union(waiting[key], 0), taken) {
 			next, _ := slices.BinarySearchFunc(mine, s.From+1, acquiredBefore)
 			for ; next < len(mine) && mine[next].Acquired() < s.To; next++ { // a grant ends the wait, even if its lease was short or its client stood still

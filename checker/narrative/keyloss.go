@@ -178,7 +178,7 @@ func (n *Narrative) lossBefore(m string, a *history.Lease, yes, next history.Vot
 		}
 	}
 	return Loss{Name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), Explain: func(ms []string) {
-		if n.r.Lock.Kind != history.Mutex { // it may have said yes to both without losing anything
+		if !n.r.Lock.Kind.OneToken() { // it may have said yes to both without losing anything
 			return
 		}
 		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", fault.Enumerate(ms), a.Process,

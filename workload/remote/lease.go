@@ -20,31 +20,40 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 
 // AcquireShare does the same for a part of the lock.
 func (c *Client) AcquireShare(ctx context.Context, key string, share workload.Share) (workload.Lease, error) {
+	return c.acquire(ctx, Request{Op: opAcquire, Mode: share.Mode, Permits: share.Permits, Key: key})
+}
+
+// AcquireAll does the same for several keys.
+func (c *Client) AcquireAll(ctx context.Context, keys []string) (workload.Lease, error) {
+	return c.acquire(ctx, Request{Op: opAcquire, Key: keys[0], Keys: keys})
+}
+
+func (c *Client) acquire(ctx context.Context, r Request) (workload.Lease, error) {
 	within := c.site.AcquireTimeout
 	if end, ok := ctx.Deadline(); ok {
 		within = time.Until(end)
 	}
 	c.mu.Lock()
-	delete(c.ended, "key "+key) // left by an earlier lease
+	delete(c.ended, "key "+r.Key) // left by an earlier lease
 	c.mu.Unlock()
 	invoked := time.Now()
-	within = c.within(within)
-	m, err := c.ask(Request{Op: opAcquire, Mode: share.Mode, Permits: share.Permits, Key: key, Within: within, WithinMS: inMS(within)})
+	r.Within = c.within(within)
+	r.WithinMS = inMS(r.Within)
+	m, err := c.ask(r)
 	if err != nil {
 		return nil, err
 	}
-	return c.granted(nil, key, "", m, invoked), nil
+	return c.granted(nil, r, m, invoked), nil
 }
 
-// granted makes a lease from the outcome of a request that was invoked at the given time. token
-// is the token of the lease that the request extends; empty: it is an acquire. u is the client if
+// granted makes a lease from the outcome of an acquire or an extend that was invoked at the given time. u is the client if
 // the process serves several.
-func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.Time) workload.Lease {
+func (c *Client) granted(u *sharer, r Request, m Message, invoked time.Time) workload.Lease {
 	c.settle(m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := &lease{client: c, user: u, key: key, fence: m.Value.Fence}
-	l.token = cmp.Or(m.Value.Token, token)
+	l := &lease{client: c, user: u, key: r.Key, keys: r.Keys, fence: m.Value.Fence}
+	l.token = cmp.Or(m.Value.Token, r.Token)
 	if l.token == "" && u == nil {
 		l.token = c.attempts.Token(invoked)
 	}
@@ -62,10 +71,10 @@ func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.T
 	}
 	cause, over := c.ended[l.token]
 	if !over {
-		cause, over = c.ended["key "+key]
+		cause, over = c.ended["key "+r.Key]
 	}
 	delete(c.ended, l.token)
-	delete(c.ended, "key "+key)
+	delete(c.ended, "key "+r.Key)
 	switch {
 	case over:
 		l.end(cause)
@@ -116,6 +125,7 @@ type lease struct {
 	client     *Client
 	user       *sharer // nil: the process has only one client
 	key, token string
+	keys       []string // all keys, if there are several
 	fence      int64
 	until      time.Time // guarded by client.mu, because the client's clocks may be bent
 	ends       int64     // the reading of the client's monotonic clock then; 0: not needed
@@ -163,18 +173,19 @@ func (l *lease) ChangeMode(_ context.Context, mode string) (workload.Lease, erro
 
 func (l *lease) extend(mode string) (workload.Lease, error) {
 	invoked := time.Now()
-	m, err := l.ask(Request{Op: opExtend, Key: l.key, Token: l.token, Mode: mode})
+	r := Request{Op: opExtend, Key: l.key, Keys: l.keys, Token: l.token, Mode: mode}
+	m, err := l.ask(r)
 	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 && mode != history.ModeWrite { // the lease is over
 		l.client.finish(l.token, redlock.ErrLost)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return l.client.granted(l.user, l.key, l.token, m, invoked), nil
+	return l.client.granted(l.user, r, m, invoked), nil
 }
 
 func (l *lease) Release(context.Context) error {
-	_, err := l.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
+	_, err := l.ask(Request{Op: opRelease, Key: l.key, Keys: l.keys, Token: l.token})
 	if !l.client.hello.Has(workload.CanVotes) { // with CanVotes the client reports itself that the lease is over
 		l.client.finish(l.token, redlock.ErrReleased)
 	}

@@ -37,6 +37,7 @@ type Request struct {
 
 	// acquire, extend, release, write:
 	Key      string        `json:"key,omitempty"`
+	Keys     []string      `json:"keys,omitempty"`      // all keys, Key first, if the lease is of several (history.Multi)
 	Within   time.Duration `json:"within,omitempty"`    // ns: acquire gives up after this time
 	WithinMS float64       `json:"within_ms,omitempty"` // Within in milliseconds
 	Token    string        `json:"token,omitempty"`

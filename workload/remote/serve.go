@@ -301,7 +301,11 @@ func (s *server) reach(point, key string) error {
 func (s *server) acquire(r Request) {
 	ctx, cancel := context.WithTimeoutCause(s.listening, r.Within, fmt.Errorf("not acquired within %v", r.Within))
 	defer cancel()
-	lease, err := workload.AcquireShare(ctx, s.lock, r.Key, workload.Share{Mode: r.Mode, Permits: r.Permits})
+	key := r.Key
+	if len(r.Keys) > 1 {
+		key = workload.KeySet(r.Keys)
+	}
+	lease, err := workload.AcquireShare(ctx, s.lock, key, workload.Share{Mode: r.Mode, Permits: r.Permits})
 	if err != nil {
 		s.refuse(err)
 		return

@@ -100,13 +100,23 @@ func (u *sharer) Acquire(ctx context.Context, key string) (workload.Lease, error
 
 // AcquireShare does the same for a part of the lock.
 func (u *sharer) AcquireShare(ctx context.Context, key string, share workload.Share) (workload.Lease, error) {
+	return u.acquire(ctx, Request{Op: opAcquire, Mode: share.Mode, Permits: share.Permits, Key: key})
+}
+
+// AcquireAll does the same for several keys.
+func (u *sharer) AcquireAll(ctx context.Context, keys []string) (workload.Lease, error) {
+	return u.acquire(ctx, Request{Op: opAcquire, Key: keys[0], Keys: keys})
+}
+
+func (u *sharer) acquire(ctx context.Context, r Request) (workload.Lease, error) {
 	within := u.site.AcquireTimeout
 	if end, ok := ctx.Deadline(); ok {
 		within = time.Until(end)
 	}
 	invoked := time.Now()
-	within = u.client.within(within)
-	m, err := u.ask(Request{Op: opAcquire, Mode: share.Mode, Permits: share.Permits, Key: key, Within: within, WithinMS: inMS(within)})
+	r.Within = u.client.within(within)
+	r.WithinMS = inMS(r.Within)
+	m, err := u.ask(r)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +124,7 @@ func (u *sharer) AcquireShare(ctx context.Context, key string, share workload.Sh
 		u.client.kill(errNoToken.Error())
 		return nil, errNoToken
 	}
-	return u.client.granted(u, key, "", m, invoked), nil
+	return u.client.granted(u, r, m, invoked), nil
 }
 
 // ask sends a request of the client, and waits for its outcome.

@@ -262,7 +262,7 @@ func (c *Client) over(m Message) {
 	defer c.mu.Unlock()
 	found := false
 	for t, l := range c.leases {
-		if t == token || token == "" && l.key == key {
+		if t == token || token == "" && (l.key == key || slices.Contains(l.keys, key)) {
 			l.end(cause)
 			delete(c.leases, t)
 			found = true

@@ -90,7 +90,7 @@ func run(args []string) (code int) {
 		if !ok {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "\n%v: healing faults, cleaning up and reporting what was found (interrupt again to stop at once)\n", s)
+		fmt.Fprintf(os.Stderr, "\n%v: cleaning up, and reporting what was found (interrupt again to stop at once)\n", s)
 		cancel(fmt.Errorf("%v", s))
 		if _, ok := <-signals; ok {
 			fmt.Fprintln(os.Stderr, "stopped at once: the next run removes what this one left behind")

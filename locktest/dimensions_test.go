@@ -23,8 +23,9 @@ type rule struct {
 	late     func(ctx context.Context) bool        // it gives up a grant that arrives late, and leaves the key
 	deletes  func(ctx context.Context, m *redis.Client, key, token string) error
 	prolongs func(ctx context.Context, m *redis.Client, key, token string, ttl time.Duration) error
-	trusts   bool // it takes a SET without a reply for a grant
-	lasts    bool // its leases count from when Acquire returns
+	trusts   bool                                  // it takes a SET without a reply for a grant
+	lasts    bool                                  // its leases count from when Acquire returns
+	pause    func(ttl time.Duration) time.Duration // between two attempts
 }
 
 var errTaken = errors.New("the lease is over")
@@ -34,12 +35,16 @@ func same(name string) string { return name }
 var deleteOwn = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
 var prolongOwn = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`)
 
+// shortPause is the pause that the locks state.
+const shortPause = 20 * time.Millisecond
+
 // right is the lock without a bug.
 func right() rule {
 	return rule{
 		lifetime: func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Millisecond) },
 		granted:  same, released: same,
-		late: func(context.Context) bool { return false },
+		late:  func(context.Context) bool { return false },
+		pause: func(time.Duration) time.Duration { return shortPause },
 		deletes: func(ctx context.Context, m *redis.Client, key, token string) error {
 			return deleteOwn.Run(ctx, m, []string{key}, token).Err()
 		},
@@ -91,7 +96,7 @@ func by(r rule) func(Env) (Lock, error) {
 				if !errors.Is(err, redis.Nil) {
 					undo()
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(r.pause(env.TTL))
 			}
 			return nil, ctx.Err()
 		}), nil
@@ -186,13 +191,14 @@ func TestBugsInWhatIsVaried(t *testing.T) {
 			r.deletes = func(ctx context.Context, m *redis.Client, key, token string) error { return m.Del(ctx, key).Err() }
 		}},
 		{"a late grant is left", "deadlines", func(r *rule) { r.late = func(context.Context) bool { return true } }},
+		{"a waiter that sleeps for a TTL", "long-waits", func(r *rule) { r.pause = func(ttl time.Duration) time.Duration { return ttl } }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := right()
 			c.change(&r)
 			var card *audit.Result
 			for seed := range uint64(5) { // runs in memory do not repeat exactly: who comes first is the Go scheduler's choice
-				card, _ = auditIn(t, t.TempDir(), by(r), []Option{Masters(1), Schedules(2), Seed(1 + seed), func(o *config) { o.only = []string{c.situation} }})
+				card, _ = auditIn(t, t.TempDir(), by(r), []Option{Masters(1), Schedules(2), Seed(1 + seed), Retry(shortPause), func(o *config) { o.only = []string{c.situation} }})
 				if card.Count()[audit.Broken] > 0 {
 					break
 				}
@@ -205,7 +211,7 @@ func TestBugsInWhatIsVaried(t *testing.T) {
 		})
 		situations = append(situations, c.situation)
 	}
-	card, _ := auditIn(t, t.TempDir(), by(twin), []Option{Masters(1), Schedules(2), func(o *config) { o.only = situations }})
+	card, _ := auditIn(t, t.TempDir(), by(twin), []Option{Masters(1), Schedules(2), Retry(shortPause), func(o *config) { o.only = situations }})
 	if n := card.Count(); n[audit.Broken] > 0 || n[audit.Safe] < 15 {
 		h := &heard{TB: t}
 		reportCard(h, card, nil)

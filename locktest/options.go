@@ -24,15 +24,16 @@ type config struct {
 	time      time.Duration
 	real      bool
 	fencing   bool
+	retry     time.Duration
 	only      []string // ids of an audit's situations; empty: all
 	given     []string // names of the options
 }
 
 // These are the options that a function uses; nil: all of them.
 var (
-	usedByRun   = []string{"RealRedis", "Fencing"} // the scenario says the rest
-	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing"}
-	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing"}
+	usedByRun   = []string{"RealRedis", "Fencing", "Retry"} // the scenario says the rest
+	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing", "Retry"}
+	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing", "Retry"}
 )
 
 // ignored returns an error that names an option that the function does not use; nil: it uses all that are given.
@@ -142,6 +143,12 @@ func RealRedis() Option {
 // resource rejects writes with a lower token than it has seen.
 func Fencing() Option {
 	return named("Fencing", func(c *config) { c.fencing = true })
+}
+
+// Retry states the longest time for which a waiter sends nothing although nobody holds the lock: its longest delay
+// between two attempts, or how long a release takes to wake it. With it, wake-up is judged (a part of AV).
+func Retry(longest time.Duration) Option {
+	return named("Retry", func(c *config) { c.retry = longest })
 }
 
 // Seed sets the seed of the schedules. The order in which goroutines run does not depend on it,

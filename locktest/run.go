@@ -17,7 +17,8 @@ import (
 var makers sync.Map
 
 // register registers the lock of a test under the name that scenarios use.
-func register(name string, of history.LockKind, fencing bool, make func(Env) (Lock, error)) error {
+func register(c *config, make func(Env) (Lock, error)) error {
+	name := c.base.Lock
 	_, known := makers.Swap(name, make)
 	if known {
 		return nil // the test runs again
@@ -26,7 +27,7 @@ func register(name string, of history.LockKind, fencing bool, make func(Env) (Lo
 		f, _ := makers.Load(name)
 		return f.(func(Env) (Lock, error))(e)
 	})
-	kind.Kind, kind.Fencing = of, fencing
+	kind.Kind, kind.Fencing, kind.Retry = c.base.Kind, c.fencing, c.retry
 	return workload.RegisterLock(kind)
 }
 

@@ -52,11 +52,14 @@ type settings struct {
 	runtime     protocol.Runtime
 }
 
+// DefaultRetryMax is the longest delay after a failed attempt, unless WithRetryDelay sets another.
+const DefaultRetryMax = 300 * time.Millisecond
+
 func defaults() settings {
 	return settings{
 		ttl:         10 * time.Second,
 		driftFactor: 0.01, driftFixed: 2 * time.Millisecond,
-		retryMin: 20 * time.Millisecond, retryMax: 300 * time.Millisecond,
+		retryMin: 20 * time.Millisecond, retryMax: DefaultRetryMax,
 		runtime: protocol.RealTime{},
 	}
 }

@@ -306,11 +306,11 @@ func TestNoValueIsKept(t *testing.T) {
 func TestSmellsOfSeveralMasters(t *testing.T) {
 	b := watching(t, 4, Options{})
 	for n, masters := range [][]int{{0, 1, 2, 3}, {0, 1}} {
-		mine, key := token(), string(rune('a'+n))
+		mine, key, began := token(), string(rune('a'+n)), time.Now()
 		for _, m := range masters {
 			b.connect(m).do("SET", key, mine, "NX", "PX", 60_000)
 		}
-		time.Sleep(40 * time.Millisecond) // the work
+		time.Sleep(40*time.Millisecond + 3*time.Since(began)) // the work
 		for _, m := range masters {
 			b.connect(m).do("EVAL", compareDelete, 1, key, mine)
 		}

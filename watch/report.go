@@ -25,7 +25,11 @@ func (r *Result) Print(w io.Writer) {
 	default:
 		p.wrap("", fmt.Sprintf("FINDINGS  rules broken: %d with errors, %d with warnings", errors, warnings))
 	}
-	p.wrap("  ", fmt.Sprintf("%s; %d connections, %d commands, %d locks (keys), %d leases, %d refusals", round(r.Elapsed), r.Connections, r.Commands, r.Locks, r.Leases, r.Refused))
+	seen := fmt.Sprintf("%s; ", round(r.Elapsed))
+	if r.Connections > 0 {
+		seen += fmt.Sprintf("%d connections, ", r.Connections)
+	}
+	p.wrap("  ", seen+fmt.Sprintf("%d commands, %d locks (keys), %d leases, %d refusals", r.Commands, r.Locks, r.Leases, r.Refused))
 	if r.Candidates > 0 {
 		p.wrap("  ", fmt.Sprintf("%d more keys were created on condition and neither extended nor released: they are not taken for locks, but for keys that keep an event from being handled twice (--only-keys PATTERN takes them for locks)", r.Candidates))
 	}

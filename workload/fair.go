@@ -13,7 +13,7 @@ var fairs = []Kind{
 	{
 		Name: "fair", First: true, Fair: true, Claims: []int{67},
 		Summary:    "Redisson's fair lock on the first master alone: a queue beside the key; a waiter that died holds it up for 5 s",
-		DeadWaiter: patience, New: singleWith(mutations{fair: true}),
+		DeadWaiter: patience, Retry: delayMax, New: singleWith(mutations{fair: true}),
 	},
 }
 

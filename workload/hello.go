@@ -83,14 +83,8 @@ const NoLease = "none"
 // Has reports whether the client has an optional part of the protocol.
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
 
-// Retry returns the longest time between two attempts to acquire a key that nobody holds; 0: the client states none that a run
-// can measure.
-func (h *Hello) Retry() time.Duration {
-	if h.RetryMS <= 0 || h.RetryMS > float64(time.Hour.Milliseconds()) {
-		return 0
-	}
-	return time.Duration(h.RetryMS * float64(time.Millisecond))
-}
+// Retry returns the longest time between two attempts to acquire a key that nobody holds; 0: the client states none.
+func (h *Hello) Retry() time.Duration { return time.Duration(h.RetryMS * float64(time.Millisecond)) }
 
 // Bends reports whether the client or the harness can bend the client's clocks. It is also true in
 // a run that does not bend clocks.
@@ -155,6 +149,9 @@ func (h *Hello) Check() error {
 	}
 	if h.Kind != "" && !slices.Contains(history.LockKinds, h.Kind) {
 		return fmt.Errorf("kind is %q: it is one of mutex, rw, semaphore, reentrant, multi, or left out", h.Kind)
+	}
+	if limit := float64(MaxRetry.Milliseconds()); h.RetryMS < 0 || h.RetryMS > limit {
+		return fmt.Errorf("retry_ms is %v: it is from 0 to %v, or left out", h.RetryMS, limit)
 	}
 	for _, c := range h.Can {
 		if !slices.Contains(Abilities, c) {

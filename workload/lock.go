@@ -133,7 +133,7 @@ type Kind struct {
 	Opaque    bool // masters do not store the token itself, so snapshots of them are not evidence
 	Fair      bool // its documentation says that it serves waiters in the order of their calls
 	// Retry is the longest time for which a waiter, according to the lock's documentation, sends nothing although nobody
-	// holds the key; 0: it states none.
+	// holds the key, at most MaxRetry; 0: it states none.
 	Retry time.Duration
 	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter that
 	// has ended before it serves the next one; 0: it has no queue.
@@ -149,6 +149,9 @@ type Kind struct {
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }
+
+// MaxRetry is the longest Kind.Retry, as no run waits for longer.
+const MaxRetry = time.Hour
 
 // Can reports whether the lock can be used as one of a kind: its own, or a mutex if one of its clients can have it alone, or a re-entrant
 // lock if its documentation says so.
@@ -224,6 +227,9 @@ var registered = struct {
 // RegisterLock makes a lock available by its name until the program ends. It returns an error if
 // the name exists.
 func RegisterLock(k Kind) error {
+	if k.Retry < 0 || k.Retry > MaxRetry {
+		return fmt.Errorf("the lock %q states a longest pause of %v between two attempts: it is from 0 to %v", k.Name, k.Retry, MaxRetry)
+	}
 	registered.Lock()
 	defer registered.Unlock()
 	_, taken := registered.kinds[k.Name]

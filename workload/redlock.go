@@ -14,16 +14,19 @@ var redlocks = []Kind{
 	{
 		Name: "redlock", Fencing: true, Claims: []int{10},
 		Summary: "Redlock: all masters at once, a majority, validity checked",
+		Retry:   redlock.DefaultRetryMax,
 		New:     func(s Env) (Lock, error) { return newRedlock(s) },
 	},
 	{
 		Name: "redlock-sequential", Fencing: true, Claims: []int{22},
 		Summary: "Redlock as its first text has it: one master after the other",
+		Retry:   redlock.DefaultRetryMax,
 		New:     func(s Env) (Lock, error) { return newRedlock(s, redlock.WithSequential()) },
 	},
 	{
 		Name: "single", Fencing: true, First: true, Claims: []int{3, 7, 8, 33},
 		Summary: "SET NX PX and a compare-and-delete script on the first master alone",
+		Retry:   redlock.DefaultRetryMax,
 		New:     func(s Env) (Lock, error) { return newRedlock(s.first()) },
 	},
 }

@@ -15,7 +15,7 @@ var textbooks = []Kind{
 	{
 		Name: "textbook-renewing", Fencing: true, Claims: []int{57},
 		Summary:  "the textbook with a watchdog: leases are extended in the background, up to 10 times, and end when that fails",
-		Renewals: maxExtensions, New: textbookWith(mutations{renews: true}),
+		Renewals: maxExtensions, Retry: delayMax, New: textbookWith(mutations{renews: true}),
 	},
 }
 

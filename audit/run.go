@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -197,6 +198,9 @@ func (opt *Options) check() error {
 	if !slices.Contains(search.Budgets, opt.Budget) {
 		return scenario.UnknownValue("budget", opt.Budget, search.Budgets)
 	}
+	if opt.On == nil {
+		opt.On = scenario.OfStore(opt.Client)
+	}
 	if opt.On != nil {
 		opt.Lock, opt.Client, opt.Driver = opt.On.Name, opt.On.Client, scenario.Process
 	}
@@ -369,7 +373,9 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 	}
 	base = base.WithRequirements()
 	if err := base.Check(); err != nil {
-		return err.Error()
+		var p *scenario.Problem
+		errors.As(err, &p) // the only error of Check
+		return p.Says
 	}
 	n := a.schedules(c)
 	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != scenario.Sim})

@@ -135,6 +135,7 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 		if err := k.Scenario.Overlay(k.Over, d); err != nil {
 			return err
 		}
+		k.Scenario.AdoptServers(inClaim)
 		if k.Twin == nil {
 			continue
 		}
@@ -145,9 +146,13 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 		if err := k.Twin.Scenario.Overlay(k.Twin.Over, d); err != nil {
 			return err
 		}
+		k.Twin.Scenario.AdoptServers(inClaim)
 	}
 	return nil
 }
+
+// inClaim reports whether a claim gives a field. The number of servers of another store is that store's.
+func inClaim(field string) bool { return field != "masters" }
 
 // locate puts the line and the column before a problem with a claim.
 func locate(tree *ast.File, at string, c *Claim, p *scenario.Problem) error {

@@ -138,7 +138,11 @@ func (v *verifier) plan(c *Claim) {
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		r.result.Cases = append(r.result.Cases, CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock})
-		if why := k.CannotRun(v.opt.Driver, v.opt.Budget); why != "" {
+		why := k.CannotRun(v.opt.Driver, v.opt.Budget)
+		if _, err := campaign.ClientCommand(&k.Scenario); err != nil && k.Scenario.Service != nil && why == "" {
+			why = err.Error()
+		}
+		if why != "" {
 			r.result.Cases[i].Skipped = why
 			continue
 		}

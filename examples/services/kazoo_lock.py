@@ -87,7 +87,7 @@ for line in sys.stdin:
                 threading.Thread(target=renew_forever, daemon=True).start()
             else:
                 answer["lease"] = "none"
-            answer.update(library="kazoo %s Lock (%s)" % (kazoo.__version__, MODE), can=["fence"])
+            answer.update(library="kazoo %s Lock (%s)" % (kazoo.__version__, MODE), can=["fence"], ttl={"max_ms": 2**31 - 1, "unit_ms": 1})
         elif op == "acquire":
             answer = acquire(request["key"], request["within_ms"] / 1000)
         elif op == "release":

@@ -22,6 +22,7 @@ type Result struct {
 	Client      []string          `json:"client,omitempty"`  // the command that ran as each client
 	Library     string            `json:"library,omitempty"` // the library under test, as the client reports it
 	Driver      string            `json:"driver"`
+	Server      string            `json:"server,omitempty"` // the program of the masters; empty: redis-server, or what the image starts
 	Budget      string            `json:"budget"`
 	Seed        uint64            `json:"seed"`
 	Started     time.Time         `json:"started"`

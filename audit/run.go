@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/search"
 	"lockpick/workload"
@@ -31,12 +32,12 @@ type Options struct {
 	Most    int      // maximum number of schedules of each case, if the budget allows more; 0: no limit
 	Workers int      // schedules at a time; 0: as crew.Of and crew.OnMasters choose
 	Store   campaign.Store
-	Image   string        // image of Redis for the driver docker
-	One     bool          // the lock uses one master, even if Lock can use several
-	Run     search.Runner // runs a schedule on the masters of Driver; nil: campaign.Run
-	Resume  bool          // go on with the newest audit in the store that has the same options and was ended early
-	bound   time.Duration // real time after which a schedule is ended; 0: by its scenario
-	folder  string        // the folder of an audit to which this one adds; empty: a new one
+	Masters cluster.Software // what runs as masters
+	One     bool             // the lock uses one master, even if Lock can use several
+	Run     search.Runner    // runs a schedule on the masters of Driver; nil: campaign.Run
+	Resume  bool             // go on with the newest audit in the store that has the same options and was ended early
+	bound   time.Duration    // real time after which a schedule is ended; 0: by its scenario
+	folder  string           // the folder of an audit to which this one adds; empty: a new one
 
 	Progress func(format string, args ...any)                            // may be nil
 	Live     search.Live                                                 // of schedules; may be nil
@@ -56,7 +57,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if opt.Run == nil && opt.On == nil {
-		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Masters, opt.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -170,7 +171,7 @@ func (a *audit) concludeAll(ctx context.Context) (err error) {
 // card makes the result of the rows so far.
 func (a *audit) card(interrupted bool) *Result {
 	r := &Result{
-		Folder: a.bench.Folder.Dir, Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Driver: a.opt.Driver, Budget: a.opt.Budget, Seed: a.opt.Seed,
+		Folder: a.bench.Folder.Dir, Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Driver: a.opt.Driver, Server: a.opt.Masters.Server, Budget: a.opt.Budget, Seed: a.opt.Seed,
 		Started: a.started.UTC(), Versions: search.Versions(),
 		Interrupted: interrupted, Took: time.Since(a.started),
 	}
@@ -213,7 +214,10 @@ func (opt *Options) check() error {
 	if len(opt.Client) > 0 && opt.Driver == scenario.Sim {
 		return &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
 	}
-	return nil
+	s := scenario.Defaults()
+	s.Driver = opt.Driver
+	s.UseSoftware(opt.Masters)
+	return s.Check()
 }
 
 // choose returns the situations of the battery with these ids; without ids, all.
@@ -244,7 +248,8 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 		}, nil
 	}
 	s := scenario.Defaults()
-	s.Lock, s.Client, s.Driver, s.Image = opt.Lock, opt.Client, opt.Driver, opt.Image
+	s.Lock, s.Client, s.Driver = opt.Lock, opt.Client, opt.Driver
+	s.UseSoftware(opt.Masters)
 	service := ""
 	if opt.On != nil {
 		s, service = placed(s, opt.On), opt.On.Service.Name
@@ -352,7 +357,8 @@ func (a *audit) schedules(c *Case) int {
 // add plans a case, or returns why it cannot run.
 func (a *audit) add(s *Situation, c *Case) (why string) {
 	base := c.Scenario
-	base.Lock, base.Client, base.Driver, base.Image, base.Seed = a.subject.Lock, a.subject.Client, a.opt.Driver, a.opt.Image, a.opt.Seed
+	base.Lock, base.Client, base.Driver, base.Seed = a.subject.Lock, a.subject.Client, a.opt.Driver, a.opt.Seed
+	base.UseSoftware(a.opt.Masters)
 	if a.subject.One {
 		base.Masters = 1
 	}

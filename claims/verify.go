@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/internal/crew"
 	"lockpick/search"
@@ -30,7 +31,7 @@ type Options struct {
 	Store   campaign.Store
 	Keep    string                       // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
 	Client  []string                     // the command that runs as a client process
-	Image   string                       // image of Redis for the driver docker
+	Masters cluster.Software             // what runs as masters
 	Trust   func(campaign.Program) error // asked before a program that a claim names is started, see campaign.Options
 
 	Progress func(format string, args ...any)                            // may be nil
@@ -58,7 +59,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 		opt.Progress = func(string, ...any) {}
 	}
 	var err error
-	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Masters, opt.Progress); err != nil {
 		return nil, err
 	}
 	v := &verifier{opt: opt, started: time.Now()}
@@ -190,8 +191,8 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 			s.base.Properties = append(s.base.Properties, e.Property)
 		}
 	}
-	if v.opt.Image != "" {
-		s.base.Image = v.opt.Image
+	if s.base.Service == nil {
+		s.base.UseSoftware(v.opt.Masters)
 	}
 	if v.opt.Driver != scenario.Sim && s.of.Real.TimeLimit > 0 {
 		s.base.TimeLimit = s.of.Real.TimeLimit

@@ -19,6 +19,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/claims"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/reports/term"
@@ -29,7 +30,8 @@ import (
 // claimsFlags holds the flags of lockpick claims.
 type claimsFlags struct {
 	only, catalogue       []string
-	driver, budget, image string
+	driver, budget        string
+	masters               cluster.Software
 	lock, client          string
 	evidence              string
 	seed                  uint64
@@ -97,7 +99,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
 	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
-	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
+	softwareFlags(cmd, &flags.masters)
 	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
 	flags.programs.flag(cmd, "a catalogue")
 	flags.shard.register(cmd, "claims")
@@ -134,7 +136,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	}
 	show := newProgress()
 	opt := claims.Options{
-		Driver: flags.driver, Drivers: drivers(), Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
+		Driver: flags.driver, Drivers: drivers(), Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Masters: flags.masters,
 		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"}, Trust: flags.programs.allow,
 		Progress: show.line, Live: show.steps,
 		Done: func(c *claims.ClaimResult, _ search.Kept) {
@@ -145,7 +147,9 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		Report: func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) },
 	}
 	ctx := cmd.Context()
-	flags.programs.grant(campaign.Program{Field: "image", Words: []string{flags.image}})
+	named := scenario.Scenario{Driver: scenario.Auto}
+	named.UseSoftware(flags.masters)
+	flags.programs.grant(campaign.Programs(&named)...)
 	if err := flags.programs.ask(ctx, strings.Join(flags.catalogue, ", "), claims.Programs(chosen, opt)); err != nil {
 		return err
 	}
@@ -172,6 +176,9 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 // inPlace substitutes the lock of --lock or --client for the lock that the catalogue's claims are about:
 // redlock, or single if the new lock lives on one master.
 func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]claims.Claim, error) {
+	if flags.masters.Server != "" && !cmd.Flags().Changed("driver") {
+		flags.driver = scenario.Process
+	}
 	if flags.lock == "" && flags.client == "" {
 		return all, nil
 	}
@@ -187,7 +194,8 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 			return nil, usageError{fmt.Errorf("--client: %w", err)}
 		}
 		s := scenario.Defaults()
-		s.Client, s.Driver, s.Image, s.Lock = words, flags.driver, flags.image, cmp.Or(flags.lock, s.Lock)
+		s.Client, s.Driver, s.Lock = words, flags.driver, cmp.Or(flags.lock, s.Lock)
+		s.UseSoftware(flags.masters)
 		flags.programs.grant(campaign.Programs(&s)...)
 		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Drivers: drivers(), Trust: flags.programs.allow}); err != nil {
 			return nil, err

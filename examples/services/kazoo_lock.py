@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 import time
+from urllib.parse import quote
 
 import kazoo
 from kazoo.client import KazooClient, KazooState
@@ -58,7 +59,7 @@ def renew_forever():
 
 
 def acquire(key, within):
-    lock = client.Lock("/locks/" + key)
+    lock = client.Lock("/locks/" + quote(key, safe=""))  # ZooKeeper's names have no slashes and no characters above U+FFFF
     if not lock.acquire(timeout=within):
         return {"type": "fail", "error": "not acquired in time"}
     try:

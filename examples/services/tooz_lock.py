@@ -5,6 +5,7 @@ A lock of tooz counts as held until it is released: nothing tells its holder tha
 import json
 import sys
 from importlib.metadata import version
+from urllib.parse import quote
 
 import tooz
 from kazoo.exceptions import KazooException, LockTimeout
@@ -34,7 +35,7 @@ for line in sys.stdin:
             answer.update(library="tooz %s, kazoo %s" % (version("tooz"), version("kazoo")), lease="none",
                           ttl={"min_ms": 1000, "max_ms": 2147483000, "unit_ms": 1000})  # the protocol has 32 bits for milliseconds
         elif op == "acquire":
-            lock = coordinator.get_lock(request["key"].encode())
+            lock = coordinator.get_lock(quote(request["key"], safe="").encode())  # ZooKeeper's names have no slashes
             if not lock.acquire(blocking=request["within_ms"] / 1000):
                 answer = {"type": "fail", "error": "not acquired in time"}
         elif op == "release":

@@ -95,6 +95,8 @@ func (a *audit) seriesOf(s *Situation) (mine []*series) {
 func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
 	switch {
+	case a.subject.unread(level):
+		return nil
 	case row.Schedules == 0 && len(row.Errors) > 0:
 		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
 	case row.Schedules == 0:

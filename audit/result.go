@@ -20,6 +20,7 @@ type Result struct {
 	Lock    string   `json:"lock"`
 	Client  []string `json:"client,omitempty"`  // the command that ran as each client
 	Library string   `json:"library,omitempty"` // the library under test, as the client reports it
+	Server  string   `json:"server,omitempty"`  // the program of the masters; empty: redis-server, or what the image starts
 	search.JobResult
 	Schedules int               `json:"schedules"`          // number of schedules tried
 	Leases    int               `json:"leases"`             // number of leases granted in them

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,7 +44,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if opt.Run == nil && opt.On == nil {
-		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+		if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Masters, opt.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +157,7 @@ func (a *audit) concludeAll(ctx context.Context) (err error) {
 
 // card makes the result of the rows so far.
 func (a *audit) card(interrupted bool) *Result {
-	r := &Result{Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, JobResult: a.opt.Result(a.bench.Folder.Dir, a.started)}
+	r := &Result{Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Server: a.opt.Masters.Server, JobResult: a.opt.Result(a.bench.Folder.Dir, a.started)}
 	r.Interrupted, r.Took = interrupted, time.Since(a.started)
 	for i, row := range a.rows {
 		if row == nil {
@@ -176,6 +177,9 @@ func (a *audit) card(interrupted bool) *Result {
 }
 
 func (opt *Options) check() error {
+	if opt.On == nil {
+		opt.On = scenario.OfStore(opt.Client)
+	}
 	if opt.On != nil {
 		opt.Lock, opt.Client, opt.Driver = opt.On.Name, opt.On.Client, scenario.Process
 	}
@@ -188,7 +192,10 @@ func (opt *Options) check() error {
 	if len(opt.Client) > 0 && opt.Driver == scenario.Sim {
 		return &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
 	}
-	return nil
+	s := scenario.Defaults()
+	s.Driver = opt.Driver
+	s.UseSoftware(opt.Masters)
+	return s.Check()
 }
 
 // choose returns the situations of the battery with these ids; without ids, all.
@@ -219,7 +226,8 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 		}, nil
 	}
 	s := scenario.Defaults()
-	s.Lock, s.Client, s.Driver, s.Image = opt.Lock, opt.Client, opt.Driver, opt.Image
+	s.Lock, s.Client, s.Driver = opt.Lock, opt.Client, opt.Driver
+	s.UseSoftware(opt.Masters)
 	service := ""
 	if opt.On != nil {
 		s, service = placed(s, opt.On), opt.On.Service.Name
@@ -327,7 +335,8 @@ func (a *audit) schedules(c *Case) int {
 // add plans a case, or returns why it cannot run.
 func (a *audit) add(s *Situation, c *Case) (why string) {
 	base := c.Scenario
-	base.Lock, base.Client, base.Driver, base.Image, base.Seed = a.subject.Lock, a.subject.Client, a.opt.Driver, a.opt.Image, a.opt.Seed
+	base.Lock, base.Client, base.Driver, base.Seed = a.subject.Lock, a.subject.Client, a.opt.Driver, a.opt.Seed
+	base.UseSoftware(a.opt.Masters)
 	if a.subject.One {
 		base.Masters = 1
 	}
@@ -348,7 +357,9 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 	}
 	base = base.WithRequirements()
 	if err := base.Check(); err != nil {
-		return err.Error()
+		var p *scenario.Problem
+		errors.As(err, &p) // the only error of Check
+		return p.Says
 	}
 	n := a.schedules(c)
 	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != scenario.Sim})

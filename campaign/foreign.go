@@ -36,6 +36,28 @@ func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
 	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1, Fair: hello.Fair, Retry: hello.Retry()}
 }
 
+// ClientCommand returns the command of a scenario's clients, as this machine starts it; nil: they are Lockpick's own. The
+// error is a *scenario.Problem of what is not installed.
+func ClientCommand(s *scenario.Scenario) ([]string, error) {
+	if !s.RunsCommand() {
+		return nil, nil
+	}
+	command, err := clients.Resolve(s.Client)
+	if err != nil {
+		return nil, &scenario.Problem{Field: "client", Says: err.Error()}
+	}
+	return command, nil
+}
+
+// findClient keeps the command of the scenario's clients: what is missing is said before any master starts.
+func (opt *Options) findClient(s *scenario.Scenario) error {
+	command, err := ClientCommand(s)
+	if command != nil {
+		opt.Client = command
+	}
+	return err
+}
+
 // meet starts the command of the clients once to read its description of itself. If bend is set, it also
 // determines whether the clients' clocks can be changed, even if the run has no faults of clocks.
 func (c *campaign) meet(bend bool) error {
@@ -45,9 +67,6 @@ func (c *campaign) meet(bend bool) error {
 	site, err := c.clientEnv("c1")
 	if err != nil {
 		return err
-	}
-	if c.client, err = clients.Resolve(c.s.Client); err != nil {
-		return &scenario.Problem{Field: "client", Says: err.Error()}
 	}
 	site.Kind, site.Permits = c.s.Kind, permitsOf(&c.s)
 	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
@@ -112,14 +131,13 @@ func (c *campaign) command() workload.Command {
 	log := func(client string) (io.WriteCloser, error) {
 		return os.OpenFile(filepath.Join(c.dir, clientsDir, client+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	}
+	command := workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
 	if c.s.RunsCommand() {
-		command := workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
 		if slices.ContainsFunc(c.s.FaultNames(), fault.BendsClients) && !c.hello.Has(workload.CanClock) { // otherwise nothing bends them
 			command.Clocks = c.bendClocks
 		}
-		return command
 	}
-	return workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
+	return command
 }
 
 // bendClocks makes the clocks of a client that cannot change its own clock.
@@ -249,6 +267,9 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 		return "", hello, err
 	}
 	if err := opt.checkTrust(&s); err != nil {
+		return "", hello, err
+	}
+	if err := opt.findClient(&s); err != nil {
 		return "", hello, err
 	}
 	s = s.WithRequirements()

@@ -72,6 +72,9 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	if err := opt.checkTrust(&s); err != nil {
 		return "", nil, nil, err
 	}
+	if err := opt.findClient(&s); err != nil {
+		return "", nil, nil, err
+	}
 	s = s.WithRequirements()
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}

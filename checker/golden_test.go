@@ -103,16 +103,12 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			header.Resource = arg.Vals[0]
 		case "duplicates":
 			header.Duplicates = true
-		case "dead", "hung":
+		case "dead", "hung", "settle":
 			wait, err := time.ParseDuration(arg.Vals[0])
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			if arg.Key == "dead" {
-				header.DeadWaiter = wait
-			} else {
-				header.HungHolder = wait
-			}
+			*map[string]*time.Duration{"dead": &header.DeadWaiter, "hung": &header.HungHolder, "settle": &header.Settle}[arg.Key] = wait
 		case "service":
 			header.Service = arg.Vals[0]
 		case "kind":

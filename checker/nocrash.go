@@ -9,5 +9,5 @@ var NoCrash = Property{
 
 // noCrash judges one part of AV: no call of the lock panics.
 func (r *run) noCrash() *judgement {
-	return r.callsThat(history.FPanicked, "panicked", "none of %s panicked")
+	return r.callsThat(history.FPanicked, "panicked", "none of %s panicked", func(*history.Op) bool { return false })
 }

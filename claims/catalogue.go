@@ -97,6 +97,7 @@ func (c *Claim) complete(file *strictyaml.File) error {
 		if err := k.Scenario.Overlay(k.Over, file); err != nil {
 			return err
 		}
+		k.Scenario.AdoptServers(inClaim)
 		if k.Twin == nil {
 			continue
 		}
@@ -107,9 +108,13 @@ func (c *Claim) complete(file *strictyaml.File) error {
 		if err := k.Twin.Scenario.Overlay(k.Twin.Over, file); err != nil {
 			return err
 		}
+		k.Twin.Scenario.AdoptServers(inClaim)
 	}
 	return nil
 }
+
+// inClaim reports whether a claim gives a field. The number of servers of another store is that store's.
+func inClaim(field string) bool { return field != "masters" }
 
 // locate puts the line and the column before a problem with the claim at a path.
 func locate(file *strictyaml.File, at string, c *Claim, p *scenario.Problem) error {

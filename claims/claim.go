@@ -143,6 +143,9 @@ func (c *Case) CannotRun(driver, budget string) string {
 	if why := c.NotOn[driver]; why != "" {
 		return why
 	}
+	if on := c.Scenario.Service; on != nil && driver != scenario.Process {
+		return "the servers of " + on.Name + " run as processes: use --driver " + scenario.Process
+	}
 	if driver == scenario.Sim && c.Scenario.ClientsAs == scenario.Processes {
 		return "its clients are processes, which need real masters"
 	}

@@ -16,7 +16,7 @@ const intro = `# The claims
 
 <!-- Generated from claims/catalogue by "make docs". Do not edit. -->
 
-What people say about locks on Redis, each put to the test by ` + "`lockpick claims`" + `. Every claim below has the scenarios that
+What people say about locks on Redis, and on etcd and ZooKeeper, each put to the test by ` + "`lockpick claims`" + `. Every claim below has the scenarios that
 test it and the verdict to expect; ` + "`lockpick claims --only ID`" + ` verifies one and keeps the runs that show it. How the claims
 make up the debate about Redlock is told in [debate.md](debate.md); how to write one for a lock of your own, in
 [writing-claims.md](writing-claims.md).
@@ -105,7 +105,11 @@ func caseMarkdown(b *bytes.Buffer, k *Case) {
 	if k.Name != "" {
 		fmt.Fprintf(b, "*%s*: ", k.Name)
 	}
-	fmt.Fprintf(b, "%s Lock `%s`, %s, persistence %s.\n", strings.TrimSpace(k.Shows), k.Scenario.Lock, term.Plural(k.Scenario.Masters, "master"), k.Scenario.Persistence)
+	servers := fmt.Sprintf("%s, persistence %s", term.Plural(k.Scenario.Masters, "master"), k.Scenario.Persistence)
+	if on := k.Scenario.Service; on != nil {
+		servers = fmt.Sprintf("%s of %s", term.Plural(k.Scenario.Masters, "server"), on.Name)
+	}
+	fmt.Fprintf(b, "%s Lock `%s`, %s.\n", strings.TrimSpace(k.Shows), k.Scenario.Lock, servers)
 	for _, e := range k.Expect {
 		fmt.Fprintf(b, "  - %s %s: **%s**%s\n", e.Level(), checker.TitleOf(e.Property), e.Verdict, reasonMarkdown(&e))
 	}

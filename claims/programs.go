@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"cmp"
 	"slices"
 
 	"lockpick/campaign"
@@ -11,7 +10,8 @@ import (
 // Programs returns the programs that Verify may start besides those that come with Lockpick, each once.
 func Programs(all []Claim, opt Options) (programs []campaign.Program) {
 	add := func(s scenario.Scenario) {
-		s.Driver, s.Image = opt.Driver, cmp.Or(opt.Image, s.Image)
+		s.Driver = opt.Driver
+		s.UseSoftware(opt.Masters)
 		for _, p := range campaign.Programs(&s) {
 			if !slices.ContainsFunc(programs, func(q campaign.Program) bool { return p.String() == q.String() }) {
 				programs = append(programs, p)

@@ -40,7 +40,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 		return nil, scenario.UnknownValue("evidence", opt.Keep, Keeps)
 	}
 	var err error
-	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Image, opt.Progress); err != nil {
+	if opt.Driver, err = search.ChooseDriver(ctx, opt.Drivers, opt.Driver, opt.Masters, opt.Progress); err != nil {
 		return nil, err
 	}
 	v := &verifier{opt: opt, started: time.Now()}
@@ -118,7 +118,11 @@ func (v *verifier) plan(c *Claim) {
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		r.result.Cases = append(r.result.Cases, CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock})
-		if why := k.CannotRun(v.opt.Driver, v.opt.Budget); why != "" {
+		why := k.CannotRun(v.opt.Driver, v.opt.Budget)
+		if _, err := campaign.ClientCommand(&k.Scenario); err != nil && k.Scenario.Service != nil && why == "" {
+			why = err.Error()
+		}
+		if why != "" {
 			r.result.Cases[i].Skipped = why
 			continue
 		}
@@ -166,8 +170,8 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 			s.base.Properties = append(s.base.Properties, e.Property)
 		}
 	}
-	if v.opt.Image != "" {
-		s.base.Image = v.opt.Image
+	if s.base.Service == nil {
+		s.base.UseSoftware(v.opt.Masters)
 	}
 	if v.opt.Driver != scenario.Sim && s.of.Real.TimeLimit > 0 {
 		s.base.TimeLimit = s.of.Real.TimeLimit

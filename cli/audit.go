@@ -18,6 +18,7 @@ import (
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/cluster"
 	"lockpick/reports/term"
 	"lockpick/workload"
 )
@@ -107,7 +108,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	outputFlag(cmd, &flags.html, "html", "", "write the page of the card to this file too")
 	outputFlag(cmd, &flags.markdown, "markdown", "", "write the card as Markdown to this file")
 	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
-	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
+	softwareFlags(cmd, &flags.Masters)
 	f.IntVar(&flags.confirm.Times, "replays", 3, "of a scoreboard: how often in a row what is broken has to come back")
 	f.IntVar(&flags.confirm.Attempts, "attempts", 5, "of a scoreboard: runs of each replay, at most")
 	flags.shard.register(cmd, "situations")
@@ -152,7 +153,7 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	}
 	if flags.Driver == "" {
 		switch {
-		case len(flags.Client) > 0, flags.On != nil:
+		case len(flags.Client) > 0, flags.On != nil, flags.Masters.Server != "":
 			flags.Driver = scenario.Process
 		case connects(flags.Lock):
 			flags.Driver = scenario.Virtual
@@ -215,8 +216,8 @@ func (x *auditFlags) service(cmd *cobra.Command, file string) error {
 	switch {
 	case s.Service == nil:
 		return usageError{fmt.Errorf("%s describes no service, and an audit has scenarios of its own: name the lock (--lock or --client)", file)}
-	case cmd.Flags().Changed("lock"), cmd.Flags().Changed("driver"), cmd.Flags().Changed("image"):
-		return usageError{fmt.Errorf("%s says what lock and servers are tried: leave --lock, --driver and --image out", file)}
+	case cmd.Flags().Changed("lock"), cmd.Flags().Changed("driver"), x.Masters != (cluster.Software{}):
+		return usageError{fmt.Errorf("%s says what lock and servers are tried: leave --lock, --driver, --server and --image out", file)}
 	}
 	if cmd.Flags().Changed("client") {
 		if s.Client, err = clientCommandOf(x.client); err != nil {

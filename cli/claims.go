@@ -93,7 +93,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
 	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters more while the processors are idle)")
-	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
+	softwareFlags(cmd, &flags.Masters)
 	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
 	flags.programs.flag(cmd, "a catalogue")
 	flags.shard.register(cmd, "claims")
@@ -139,7 +139,9 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		},
 	}
 	ctx := cmd.Context()
-	flags.programs.grant(campaign.Program{Field: "image", Words: []string{flags.Image}})
+	named := scenario.Scenario{Driver: scenario.Auto}
+	named.UseSoftware(flags.Masters)
+	flags.programs.grant(campaign.Programs(&named)...)
 	if err := flags.programs.ask(ctx, strings.Join(flags.catalogue, ", "), claims.Programs(chosen, opt)); err != nil {
 		return err
 	}
@@ -166,6 +168,9 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 // inPlace substitutes the lock of --lock or --client for the lock that the catalogue's claims are about:
 // redlock, or single if the new lock lives on one master.
 func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]claims.Claim, error) {
+	if flags.Masters.Server != "" && !cmd.Flags().Changed("driver") {
+		flags.Driver = scenario.Process
+	}
 	if flags.lock == "" && flags.client == "" {
 		return all, nil
 	}
@@ -181,7 +186,8 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 			return nil, usageError{fmt.Errorf("--client: %w", err)}
 		}
 		s := scenario.Defaults()
-		s.Client, s.Driver, s.Image, s.Lock = words, flags.Driver, flags.Image, cmp.Or(flags.lock, s.Lock)
+		s.Client, s.Driver, s.Lock = words, flags.Driver, cmp.Or(flags.lock, s.Lock)
+		s.UseSoftware(flags.Masters)
 		flags.programs.grant(campaign.Programs(&s)...)
 		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Drivers: drivers(), Trust: flags.programs.allow}); err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ func listClients(ctx context.Context, w io.Writer) {
 	for _, c := range clients.All {
 		state := ""
 		if _, err := c.Command(); err != nil {
-			state = "  MISSING: " + c.Package
+			state = "  MISSING: " + c.Needs()
 		}
 		clocks := "clocks can be bent"
 		if !bends || !c.Bends() {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
 )
 
 // scenarioFlags holds the flags that override a scenario file or the defaults. They are generated from the
@@ -127,6 +128,13 @@ func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
 	f := *scenario.FieldNamed("properties")
 	f.Absent = otherwise
 	addFlag(cmd.Flags(), levels, f.FlagName(), f.Usage())
+}
+
+// softwareFlags adds the flags of the fields server and image to a command that has no other flags of a scenario.
+func softwareFlags(cmd *cobra.Command, masters *cluster.Software) {
+	server, image := scenario.FieldNamed("server"), scenario.FieldNamed("image")
+	addFlag(cmd.Flags(), &masters.Server, server.FlagName(), server.Usage())
+	addFlag(cmd.Flags(), &masters.Image, image.FlagName(), image.Usage())
 }
 
 // listFields lists the fields of a scenario with their flags and defaults.

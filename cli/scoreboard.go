@@ -82,7 +82,7 @@ func entrants(only []string) ([]audit.Entrant, error) {
 		}
 		e := audit.Entrant{Name: c.Name, Language: c.Language, Summary: c.Summary, Promise: c.Promise, Source: c.Source, Packages: c.Installed(), Client: []string{c.Name}}
 		if _, err := c.Command(); errors.Is(err, clients.ErrMissing) {
-			e.Missing = "needs " + c.Package
+			e.Missing = "needs " + c.Needs()
 		} else if err != nil {
 			return nil, err
 		}

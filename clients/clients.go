@@ -8,13 +8,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"lockpick/examples/services"
 	"lockpick/internal/wholefile"
 )
 
@@ -26,10 +26,14 @@ type Client struct {
 	Name     string
 	Language string
 	Summary  string // one line
-	Package  string // Debian packages to install, or the command that builds it
+	Package  string // Debian packages to install
+	Build    string // the command that builds it in a checkout; empty: nothing is to be built
+	Store    string // the store other than Redis masters whose servers it uses: etcd or zookeeper
 	Promise  string // promise of its documentation about safety, in our words; empty: it uses no library
 	Source   string // where the promise is
-	file     string
+	file     string     // empty: program is on the PATH
+	program  string     // what Build makes
+	needs    []string   // programs and files of the store's servers
 	args     []string   // arguments after the file
 	run      [][]string // interpreters to try, with their arguments
 	probe    []string   // arguments with which an interpreter succeeds if it has the library
@@ -58,11 +62,25 @@ const symfony = `require 'Symfony/Component/Lock/autoload.php'; exit(class_exist
 
 const mediaWiki = `require 'Psr/Log/autoload.php'; exit(class_exists('Redis') && is_file('/usr/share/mediawiki/includes/libs/lockmanager/RedisLockManager.php') ? 0 : 1);`
 
-// goPackage is the command that builds the Go clients. They are a module of their own, because they
-// need the libraries that they test.
-const goPackage = "go build -C clients/go -o ~/bin/" + goBinary + " ."
+// The programs of clients in Go, and the commands that build them. They are modules of their own, because they need the
+// libraries that they test.
+const (
+	goProgram   = "lockpick-go-clients"
+	goBuild     = "go build -C clients/go -o ~/bin/" + goProgram + " ."
+	etcdProgram = "lockpick-etcd"
+	etcdBuild   = "go build -C examples/services/etcd -o ~/bin/" + etcdProgram + " ."
+)
 
-const goBinary = "lockpick-go-clients"
+// What the servers of the stores other than Redis masters need.
+var (
+	etcdServer      = []string{"etcd"}
+	zookeeperServer = []string{"java", "/usr/share/java/zookeeper.jar"}
+)
+
+const (
+	etcdPackages      = "etcd-server"
+	zookeeperPackages = "default-jre-headless libzookeeper-java"
+)
 
 // All lists the clients.
 var All = []Client{
@@ -88,18 +106,62 @@ var All = []Client{
 	{Name: "redis-rb", Language: "Ruby", Summary: "a textbook lock over redis-rb, on the first master", Package: "ruby-redis", file: "ruby/redis_rb.rb", run: ruby, probe: []string{"-e", "require 'redis'"}},
 	{Name: "redis-perl", Language: "Perl", Summary: "a textbook lock over Redis.pm, on the first master", Package: "libredis-perl", file: "perl/redis.pl", run: perl, probe: []string{"-e", "use Redis"}},
 	{Name: "java-socket", Language: "Java", Summary: "a textbook lock over a plain socket, on the first master", Package: "default-jre-headless", file: "java/Lock.java", class: "Lock", run: java, probe: []string{"--add-modules", "jdk.compiler", "--version"}},
-	{Name: "go-redsync", Language: "Go", Summary: "redsync, over all masters", Package: goPackage,
+	{Name: "go-redsync", Language: "Go", Summary: "redsync, over all masters", Build: goBuild, program: goProgram,
 		Promise: "Mutual exclusion as the Redis documentation describes it (distlock). It says that the algorithm was not formally analysed.", Source: "README of github.com/go-redsync/redsync/v4",
 		args: []string{"redsync"}},
-	{Name: "go-redislock", Language: "Go", Summary: "bsm/redislock, on the first master", Package: goPackage,
+	{Name: "go-redislock", Language: "Go", Summary: "bsm/redislock, on the first master", Build: goBuild, program: goProgram,
 		Promise: "A simple distributed lock, with a reference to the Redis documentation (distlock).", Source: "README of github.com/bsm/redislock",
 		args: []string{"redislock"}},
-	{Name: "go-rueidislock", Language: "Go", Summary: "rueidislock, on the first master", Package: goPackage,
+	{Name: "go-rueidislock", Language: "Go", Summary: "rueidislock, on the first master", Build: goBuild, program: goProgram,
 		Promise: "The lock's context ends at once when its keys are not held any more, as Redis reports changed keys to the client; the lock is extended by itself.", Source: "README of github.com/redis/rueidis/rueidislock",
 		args: []string{"rueidislock"}},
-	{Name: "go-zero", Language: "Go", Summary: "go-zero's RedisLock, on the first master", Package: goPackage,
+	{Name: "go-zero", Language: "Go", Summary: "go-zero's RedisLock, on the first master", Build: goBuild, program: goProgram,
 		Promise: "A lock in Redis; its documentation says nothing about failures.", Source: "the documentation of core/stores/redis.RedisLock",
 		args: []string{"go-zero"}},
+	{Name: "etcd", Language: "Go", Summary: "etcd's concurrency.Mutex; a lease is counted from the sending of the last keep-alive that was answered", Store: "etcd", Package: etcdPackages, Build: etcdBuild, program: etcdProgram, needs: etcdServer,
+		Promise: "Locks rest on leases, and leases do not guarantee mutual exclusion; the resource should check the revision of the lock's key.", Source: "etcd.io/docs, etcd versus other key-value stores, Notes on the usage of lock and lease",
+		args: []string{"timed"}},
+	{Name: "etcd-done", Language: "Go", Summary: "etcd's concurrency.Mutex; a lease ends when the session's Done is closed", Store: "etcd", Package: etcdPackages, Build: etcdBuild, program: etcdProgram, needs: etcdServer,
+		Promise: "Done is closed when the lease is orphaned, expires, or is otherwise no longer refreshed.", Source: "the documentation of clientv3/concurrency.Session",
+		args: []string{"done"}},
+	{Name: "python3-etcd3", Language: "Python", Summary: "python3-etcd3's Lock; it has no way to learn that it is lost", Store: "etcd", Package: etcdPackages + " python3-etcd3 python3-tenacity", needs: etcdServer,
+		Promise: "A distributed lock. Its TTL is how long it lives without a refresh.", Source: "the documentation of etcd3.Lock",
+		file: "etcd3_lock.py", run: python, probe: []string{"-c", "import etcd3"}},
+	{Name: "kazoo", Language: "Python", Summary: "kazoo's Lock; a lease is counted from the sending of the last write that was answered", Store: "zookeeper", Package: zookeeperPackages + " python3-kazoo", needs: zookeeperServer,
+		Promise: "At any snapshot in time no two clients think that they hold the same lock.", Source: "zookeeper.apache.org, Recipes, Locks",
+		file: "kazoo_lock.py", args: []string{"timed"}, run: python, probe: []string{"-c", "import kazoo"}},
+	{Name: "kazoo-suspended", Language: "Python", Summary: "kazoo's Lock; a lease ends when kazoo says that the connection is SUSPENDED", Store: "zookeeper", Package: zookeeperPackages + " python3-kazoo", needs: zookeeperServer,
+		Promise: "At any snapshot in time no two clients think that they hold the same lock. A client that is SUSPENDED should stop to act on it.", Source: "kazoo.readthedocs.io, Basic Usage, Understanding Kazoo States",
+		file: "kazoo_lock.py", args: []string{"suspended"}, run: python, probe: []string{"-c", "import kazoo"}},
+	{Name: "kazoo-lost", Language: "Python", Summary: "kazoo's Lock; a lease ends when kazoo says that the session is LOST", Store: "zookeeper", Package: zookeeperPackages + " python3-kazoo", needs: zookeeperServer,
+		file: "kazoo_lock.py", args: []string{"lost"}, run: python, probe: []string{"-c", "import kazoo"}},
+	{Name: "tooz-zookeeper", Language: "Python", Summary: "OpenStack's tooz with its ZooKeeper driver; it does not say when a lock is lost", Store: "zookeeper", Package: zookeeperPackages + " python3-tooz python3-kazoo", needs: zookeeperServer,
+		Promise: "A lock that is held until it is released, or until the session of its coordinator ends.", Source: "the documentation of tooz.drivers.zookeeper",
+		file: "tooz_lock.py", run: python, probe: []string{"-c", "import tooz.drivers.zookeeper"}},
+}
+
+// Scenario returns the scenario in YAML that describes the servers of the client's store; nil: it uses masters of Redis.
+func (c Client) Scenario() []byte {
+	if c.Store == "" {
+		return nil
+	}
+	b, err := services.Files.ReadFile(c.Store + ".yaml")
+	if err != nil {
+		panic(err) // a test ensures that this never happens
+	}
+	return b
+}
+
+// Needs says what to install, and how to build the client.
+func (c Client) Needs() string {
+	var all []string
+	if c.Package != "" {
+		all = append(all, "sudo apt-get install "+c.Package)
+	}
+	if c.Build != "" {
+		all = append(all, "in a checkout of Lockpick "+c.Build)
+	}
+	return strings.Join(all, "; ")
 }
 
 // Bends reports whether the clock shim can change the client's clocks, where the shim can be built.
@@ -121,10 +183,18 @@ var ErrMissing = errors.New("not installed")
 // Command returns the command that starts the client. If the error wraps ErrMissing, it says what
 // to install.
 func (c Client) Command() ([]string, error) {
+	missing := fmt.Errorf("what the client %s needs is %w: %s", c.Name, ErrMissing, c.Needs())
+	for _, name := range c.needs {
+		if _, err := os.Stat(name); err != nil {
+			if _, err := exec.LookPath(name); err != nil {
+				return nil, missing
+			}
+		}
+	}
 	if c.file == "" {
-		path, err := exec.LookPath(goBinary)
+		path, err := exec.LookPath(c.program)
 		if err != nil {
-			return nil, fmt.Errorf("the client %s is %w: build it in a checkout of Lockpick: %s", c.Name, ErrMissing, c.Package)
+			return nil, missing
 		}
 		return append([]string{path}, c.args...), nil
 	}
@@ -133,7 +203,7 @@ func (c Client) Command() ([]string, error) {
 		if exec.Command(run[0], probe...).Run() != nil {
 			continue
 		}
-		file, err := extract(c.file)
+		file, err := c.extract()
 		if err != nil {
 			return nil, fmt.Errorf("the client %s: %w", c.Name, err)
 		}
@@ -145,12 +215,12 @@ func (c Client) Command() ([]string, error) {
 		}
 		return slices.Concat(run, []string{"-cp", filepath.Dir(file), c.class}, c.args), nil
 	}
-	return nil, fmt.Errorf("what the client %s needs is %w: sudo apt-get install %s", c.Name, ErrMissing, c.Package)
+	return nil, missing
 }
 
 // Installed returns the client's Debian packages with their versions; "" if they are not known.
 func (c Client) Installed() string {
-	if c.file == "" {
+	if c.Package == "" {
 		return ""
 	}
 	out, err := exec.Command("dpkg-query", append([]string{"--show", "--showformat", "${Package} ${Version}\n"}, strings.Fields(c.Package)...)...).Output()
@@ -161,9 +231,12 @@ func (c Client) Installed() string {
 }
 
 // Resolve returns the command of the client that a single word names, and any other command
-// unchanged.
+// unchanged. An error that wraps ErrMissing says what is not installed.
 func Resolve(command []string) ([]string, error) {
 	if !BuiltIn(command) {
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return nil, fmt.Errorf("the client %q is %w: %w; lockpick list clients has those that come with Lockpick", command[0], ErrMissing, errors.Unwrap(err))
+		}
 		return command, nil
 	}
 	c, _ := Named(command[0])
@@ -179,10 +252,18 @@ func BuiltIn(command []string) bool {
 	return ok
 }
 
-// extract writes a client's file into the user's cache, where an interpreter can read it, and
+// source returns the client's file.
+func (c Client) source() ([]byte, error) {
+	if c.Store != "" {
+		return services.Files.ReadFile(c.file)
+	}
+	return files.ReadFile(c.file)
+}
+
+// extract writes the client's file into the user's cache, where an interpreter can read it, and
 // returns its path.
-func extract(name string) (path string, err error) {
-	b, err := fs.ReadFile(files, name)
+func (c Client) extract() (path string, err error) {
+	b, err := c.source()
 	if err != nil {
 		return "", err
 	}
@@ -192,7 +273,7 @@ func extract(name string) (path string, err error) {
 	}
 	sum := sha256.Sum256(b)
 	dir := filepath.Join(cache, "lockpick", "clients", hex.EncodeToString(sum[:6]))
-	path = filepath.Join(dir, filepath.Base(name))
+	path = filepath.Join(dir, filepath.Base(c.file))
 	if there, err := os.ReadFile(path); err == nil && string(there) == string(b) {
 		return path, nil
 	}

@@ -51,7 +51,7 @@ func TestCommandStartsAFileOrSaysWhatIsMissing(t *testing.T) {
 	for _, c := range All {
 		command, err := c.Command()
 		if err != nil {
-			if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), c.Package) {
+			if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), c.Needs()) {
 				t.Errorf("%s: %v", c.Name, err)
 			}
 			continue
@@ -67,7 +67,7 @@ func TestCommandStartsAFileOrSaysWhatIsMissing(t *testing.T) {
 			}
 			path = filepath.Join(dir, filepath.Base(c.file))
 		}
-		want, _ := fs.ReadFile(files, c.file)
+		want, _ := c.source()
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %s: %v", c.Name, path, err)
 		}

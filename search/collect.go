@@ -11,6 +11,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
 	"lockpick/history"
 )
 
@@ -23,7 +24,7 @@ type JobOptions struct {
 	Most    int // maximum number of schedules of each case, if the budget allows more; 0: no limit
 	Workers int // schedules at a time; 0: as crew.Of and crew.OnMasters choose
 	Store   campaign.Store
-	Image   string // image of Redis for the driver docker
+	Masters cluster.Software // what runs as masters
 
 	Progress func(format string, args ...any)                            // may be nil
 	Live     Live                                                        // of schedules; may be nil

@@ -46,10 +46,10 @@ type Bench struct {
 	Report  func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
 }
 
-// ChooseDriver returns the name of the driver to use, and reports why: for auto the best that this machine has. image is that of
-// Redis for Docker. An error is a *judge.HarnessError.
-func ChooseDriver(ctx context.Context, all campaign.Drivers, name, image string, report func(string, ...any)) (string, error) {
-	driver, why, err := all.Choose(ctx, name, cluster.Software{Image: image})
+// ChooseDriver returns the name of the driver to use, and reports why: for auto the best that this machine has for the
+// software of the masters. An error is a *judge.HarnessError.
+func ChooseDriver(ctx context.Context, all campaign.Drivers, name string, want cluster.Software, report func(string, ...any)) (string, error) {
+	driver, why, err := all.Choose(ctx, name, want)
 	if err != nil {
 		return "", &judge.HarnessError{Err: err}
 	}

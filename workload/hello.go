@@ -93,6 +93,7 @@ func (h *Hello) Bends() bool { return h.Has(CanClock) || h.Unbent == nil }
 // Lifespan describes the TTLs that a library accepts. The field names contain the unit.
 type Lifespan struct {
 	MinMS  float64 `json:"min_ms,omitempty"`  // the shortest
+	MaxMS  float64 `json:"max_ms,omitempty"`  // the longest; 0: no limit
 	UnitMS float64 `json:"unit_ms,omitempty"` // all TTLs are multiples of it
 }
 
@@ -105,10 +106,13 @@ func (l *Lifespan) Fits(ttl time.Duration) error {
 	if l == nil {
 		return nil
 	}
-	least, unit := time.Duration(l.MinMS*float64(time.Millisecond)), time.Duration(l.UnitMS*float64(time.Millisecond))
+	duration := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+	least, most, unit := duration(l.MinMS), duration(l.MaxMS), duration(l.UnitMS)
 	switch {
 	case ttl < least:
 		return fmt.Errorf("its TTLs are at least %v, and the run's is %v: use --ttl %v or more", least, ttl, least)
+	case most > 0 && ttl > most:
+		return fmt.Errorf("its TTLs are at most %v, and the run's is %v: use --ttl %v or less", most, ttl, most)
 	case unit > 0 && ttl%unit != 0:
 		return fmt.Errorf("its TTLs are multiples of %v, and the run's is %v: use --ttl %v", unit, ttl, max(least, (ttl+unit-1)/unit*unit))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/clients"
 	"lockpick/cluster"
 	"lockpick/history/fault"
 )
@@ -59,9 +60,35 @@ func (s *Scenario) checkFaultsOn(driver, why string) *Problem {
 	return nil
 }
 
-// AdoptServers sets what follows from at and is not given: the number of masters, and those of the default faults that
+// OfStore returns the scenario with the servers of the store that a client of another store than Redis uses, and with this
+// client; nil: the command is not the name of such a client.
+func OfStore(client []string) *Scenario {
+	if !clients.BuiltIn(client) {
+		return nil
+	}
+	c, _ := clients.Named(client[0])
+	b := c.Scenario()
+	if b == nil {
+		return nil
+	}
+	s, err := Parse(b)
+	if err != nil {
+		panic(err) // a test ensures that this never happens
+	}
+	s.Name, s.Client = c.Name, client
+	return &s
+}
+
+// AdoptServers sets what follows from a client of another store and is not given: the service and the number of its servers.
+// It also sets what follows from at: the number of masters, and those of the default faults that
 // are possible there.
 func (s *Scenario) AdoptServers(given func(field string) bool) {
+	if on := OfStore(s.Client); on != nil && s.Service == nil {
+		s.Service = on.Service
+		if !given("masters") {
+			s.Masters = on.Masters
+		}
+	}
 	if len(s.At) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -95,6 +96,11 @@ func (s *Scenario) Config() cluster.Config {
 // Software returns what runs as masters.
 func (s *Scenario) Software() cluster.Software {
 	return cluster.Software{Image: s.Image, Server: s.Server}
+}
+
+// UseSoftware sets what runs as masters; empty fields change nothing.
+func (s *Scenario) UseSoftware(want cluster.Software) {
+	s.Image, s.Server = cmp.Or(want.Image, s.Image), cmp.Or(want.Server, s.Server)
 }
 
 // WithRequirements returns the scenario with the settings that it implies: a replica for failovers, a memory

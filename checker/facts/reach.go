@@ -49,6 +49,9 @@ type Reach struct {
 	Minority []history.Span // it could Reach a quorum, but not all masters
 }
 
+// Weakened reports whether the client could reach no quorum at some time between two.
+func (r Reach) Weakened(from, to time.Duration) bool { return Touches(r.weak, from, to) }
+
 // mastersUsed returns the masters that the lock uses: all of them, or, for a lock with a quorum of
 // one, the masters that it sent commands to.
 func (r *Run) mastersUsed() []string {

@@ -162,7 +162,8 @@ func (n *Narrative) CutOff(l *history.Lease, until time.Duration) {
 
 // Elections adds the servers of a service that took over from others while a client relied on a lease, each with the last
 // fault of servers before it. The last one that took over before the grant is added, too, if a fault of servers was not over
-// for long: the server before it may not have known yet, and go on granting.
+// for long: the server before it may not have known yet, and go on granting. If no fault is told by then, those are that ended
+// servers meanwhile.
 func (n *Narrative) Elections(l *history.Lease, until time.Duration) {
 	h := &n.r.History.Header
 	if h.Service == "" {
@@ -189,6 +190,11 @@ func (n *Narrative) Elections(l *history.Lease, until time.Duration) {
 		n.Add(Event{At: op.Time, Kind: EventElected, Masters: []string{op.Process}, Word: "leads", Ops: []int{op.Index},
 			Text: fmt.Sprintf("%s made %s its leader", h.Service, op.Process)})
 		if f := lastFault(op.Time); f != nil {
+			n.Fault(f, false, nil)
+		}
+	}
+	for _, f := range n.r.FaultsWithin(l.Acquired(), until) {
+		if len(n.faults) == 0 && fault.Of(f.Name).EndsMaster() && f.Began < until && f.From >= l.Acquired() {
 			n.Fault(f, false, nil)
 		}
 	}

@@ -30,13 +30,12 @@ type nodes struct {
 	programs *process.Programs
 	remove   func() error // removes the folder of all nodes
 	all      []*node
-	probes   probes
 	dialers  dialers
 	close    func() error
 
 	mu      sync.Mutex
 	closed  bool
-	ports   map[int]bool               // that were given to nodes and links
+	ports   []int                      // that were given to nodes and links
 	clients map[route]*cluster.TCPLink // from is the number of a client's name in names
 	fronts  map[front]*cluster.TCPLink // links that all dial: they route to those in pairs
 	pairs   map[route]*cluster.TCPLink // from one node to another
@@ -58,7 +57,7 @@ type route struct {
 // Start starts the nodes of a service, and returns when all are ready.
 func Start(ctx context.Context, cfg cluster.Config, s *spec.Service) (_ cluster.Cluster, err error) {
 	c := &nodes{
-		spec: s, programs: process.NewPrograms(), remove: func() error { return nil }, ports: map[int]bool{},
+		spec: s, programs: process.NewPrograms(), remove: func() error { return nil },
 		dialers: newDialers(),
 		clients: map[route]*cluster.TCPLink{}, fronts: map[front]*cluster.TCPLink{}, pairs: map[route]*cluster.TCPLink{},
 	}
@@ -137,6 +136,13 @@ func (c *nodes) prepare(cfg cluster.Config) error {
 	return nil
 }
 
+// given has the ports of all nodes and links in this process. No one listens on the port of a link while its node is down, and
+// the nodes of another run would be dialled there.
+var given = struct {
+	mu    sync.Mutex
+	ports map[int]bool
+}{ports: map[int]bool{}}
+
 // freePort returns a port that no one listens on and that was not given to another node or link.
 func (c *nodes) freePort() (int, error) {
 	for {
@@ -144,10 +150,13 @@ func (c *nodes) freePort() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		c.mu.Lock()
-		taken := c.ports[free[0]]
-		c.ports[free[0]] = true
-		c.mu.Unlock()
+		given.mu.Lock()
+		taken := given.ports[free[0]]
+		given.ports[free[0]] = true
+		if !taken {
+			c.ports = append(c.ports, free[0])
+		}
+		given.mu.Unlock()
 		if !taken {
 			return free[0], nil
 		}
@@ -177,7 +186,7 @@ func (c *nodes) askVersion(ctx context.Context) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionWithin)
 	defer cancel()
-	said, err := c.probes.ask(ctx, p)
+	said, err := ask(ctx, p)
 	if err != nil {
 		return "", fmt.Errorf("ask for its version: %w", err)
 	}
@@ -215,7 +224,7 @@ func (c *nodes) Leader(ctx context.Context) (cluster.Master, error) {
 		if n.State() != cluster.Up {
 			return nil
 		}
-		if _, err := c.probes.ask(ctx, n.leads); err == nil {
+		if _, err := ask(ctx, n.leads); err == nil {
 			mu.Lock()
 			defer mu.Unlock()
 			leader = n
@@ -241,6 +250,11 @@ func (c *nodes) closeAll() error {
 		l.Close()
 	}
 	c.programs.Close()
+	given.mu.Lock()
+	for _, port := range c.ports {
+		delete(given.ports, port)
+	}
+	given.mu.Unlock()
 	return errors.Join(err, c.remove())
 }
 

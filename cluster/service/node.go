@@ -304,7 +304,7 @@ func (n *node) Elected() (said string) {
 // awaitReady waits until the node serves as part of a majority.
 func (n *node) awaitReady(ctx context.Context) error {
 	return n.until(ctx, func(ctx context.Context) error {
-		_, err := n.cluster.probes.ask(ctx, n.ready)
+		_, err := ask(ctx, n.ready)
 		return err
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -20,17 +19,11 @@ import (
 	"lockpick/cluster/service/spec"
 )
 
-// probes asks nodes, and knows the process groups of the commands that do.
-type probes struct {
-	mu      sync.Mutex
-	running map[int]bool
-}
-
 // mostRead limits what is read of an answer, in bytes.
 const mostRead = 1 << 20
 
 // ask sends a probe whose templates were rendered. It returns the answer if that matches.
-func (p *probes) ask(ctx context.Context, probe spec.Probe) (string, error) {
+func ask(ctx context.Context, probe spec.Probe) (string, error) {
 	match, err := regexp.Compile(probe.Match)
 	if err != nil {
 		return "", err
@@ -38,7 +31,7 @@ func (p *probes) ask(ctx context.Context, probe spec.Probe) (string, error) {
 	var said string
 	switch {
 	case len(probe.Run) > 0:
-		said, err = p.run(ctx, probe.Run)
+		said, err = run(ctx, probe.Run)
 	case probe.HTTP != "":
 		said, err = get(ctx, probe)
 	default:
@@ -57,7 +50,7 @@ func clip(said string) string {
 }
 
 // run runs a command and returns its output.
-func (p *probes) run(ctx context.Context, command []string) (string, error) {
+func run(ctx context.Context, command []string) (string, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
@@ -67,8 +60,6 @@ func (p *probes) run(ctx context.Context, command []string) (string, error) {
 		return "", err
 	}
 	group := cmd.Process.Pid
-	p.note(group, true)
-	defer p.note(group, false)
 	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-group, syscall.SIGKILL) })
 	err := cmd.Wait()
 	if stop(); ctx.Err() != nil {
@@ -78,24 +69,6 @@ func (p *probes) run(ctx context.Context, command []string) (string, error) {
 		return "", fmt.Errorf("%s: %w: %s", command[0], err, clip(out.String()))
 	}
 	return out.String(), nil
-}
-
-func (p *probes) note(group int, runs bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running == nil {
-		p.running = map[int]bool{}
-	}
-	if p.running[group] = runs; !runs {
-		delete(p.running, group)
-	}
-}
-
-// has reports whether a process group is that of a probe.
-func (p *probes) has(group int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.running[group]
 }
 
 // asker sends the requests of probes, each on a connection of its own.

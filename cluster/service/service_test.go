@@ -262,7 +262,7 @@ func TestAClientThatGoesPastTheLinksIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := exec.Command(program, "x", "127.0.0.1:0", "127.0.0.1:0", file)
-	other.Env = append(os.Environ(), asNode+"=node")
+	other.Env = append(os.Environ(), asNode+"=node", c.Mark("c1"))
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -316,25 +316,21 @@ func TestAServiceThatDoesNotStartSaysWhy(t *testing.T) {
 
 // TestProbesAskInThreeWays: a command, HTTP and TCP are tried in the tests of real services, too.
 func TestProbesAskInThreeWays(t *testing.T) {
-	var p probes
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	said, err := p.ask(ctx, spec.Probe{Run: []string{"sh", "-c", "echo is up"}, Match: "up$"})
+	said, err := ask(ctx, spec.Probe{Run: []string{"sh", "-c", "echo is up"}, Match: "up$"})
 	if err == nil || !strings.Contains(err.Error(), "does not match") {
 		t.Errorf("a line that does not match: %q, %v", said, err)
 	}
-	if said, err = p.ask(ctx, spec.Probe{Run: []string{"sh", "-c", "echo is up"}, Match: "up\n"}); err != nil || said != "is up\n" {
+	if said, err = ask(ctx, spec.Probe{Run: []string{"sh", "-c", "echo is up"}, Match: "up\n"}); err != nil || said != "is up\n" {
 		t.Errorf("a command said %q, %v", said, err)
 	}
-	if _, err = p.ask(ctx, spec.Probe{Run: []string{"sh", "-c", "echo down; exit 1"}}); err == nil || !strings.Contains(err.Error(), "down") {
+	if _, err = ask(ctx, spec.Probe{Run: []string{"sh", "-c", "echo down; exit 1"}}); err == nil || !strings.Contains(err.Error(), "down") {
 		t.Errorf("a command that fails: %v", err)
 	}
 	short, end := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer end()
-	if _, err = p.ask(short, spec.Probe{Run: []string{"sleep", "60"}}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err = ask(short, spec.Probe{Run: []string{"sleep", "60"}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a command that hangs: %v", err)
-	}
-	if p.has(os.Getpid()) {
-		t.Error("this process is not a probe")
 	}
 }

@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 import time
+from urllib.parse import quote
 
 import kazoo
 from kazoo.client import KazooClient, KazooState
@@ -58,7 +59,7 @@ def renew_forever():
 
 
 def acquire(key, within):
-    lock = client.Lock("/locks/" + key)
+    lock = client.Lock("/locks/" + quote(key, safe=""))  # ZooKeeper's names have no slashes and no characters above U+FFFF
     if not lock.acquire(timeout=within):
         return {"type": "fail", "error": "not acquired in time"}
     try:
@@ -87,7 +88,7 @@ for line in sys.stdin:
                 threading.Thread(target=renew_forever, daemon=True).start()
             else:
                 answer["lease"] = "none"
-            answer.update(library="kazoo %s Lock (%s)" % (kazoo.__version__, MODE), can=["fence"])
+            answer.update(library="kazoo %s Lock (%s)" % (kazoo.__version__, MODE), can=["fence"], ttl={"max_ms": 2**31 - 1, "unit_ms": 1})
         elif op == "acquire":
             answer = acquire(request["key"], request["within_ms"] / 1000)
         elif op == "release":

@@ -28,16 +28,22 @@ MODE, FENCE = sys.argv[1:]
 ACQUIRE = "if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) then %s end return false" % FENCES[FENCE]
 RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 RETRY = 0.05  # seconds between two tries
-FAILED = (redis.RedisError, IndexError)  # redis-py 4.3 has an IndexError for a Cluster of which it reaches no master
+FAILED = (redis.RedisError, redis.exceptions.RedisClusterException, IndexError)  # the last two: no node or no master is reachable
 
 
-def connect(masters):
+def connect():
+    """Connects at the first use: RedisCluster looks for a node at once."""
+    global client
+    if client:
+        return client
     patience = {"socket_timeout": ttl, "socket_connect_timeout": ttl}
     nodes = [a.rsplit(":", 1) for a in os.environ.get("SENTINELS", ",".join(masters)).split(",")]
     if MODE == "sentinel":
         sentinels = [(host, int(port)) for host, port in nodes]
-        return Sentinel(sentinels, sentinel_kwargs=patience, **patience).master_for(os.environ["MASTER"])
-    return redis.RedisCluster(startup_nodes=[redis.cluster.ClusterNode(h, int(p)) for h, p in nodes], **patience)
+        client = Sentinel(sentinels, sentinel_kwargs=patience, **patience).master_for(os.environ["MASTER"])
+    else:
+        client = redis.RedisCluster(startup_nodes=[redis.cluster.ClusterNode(h, int(p)) for h, p in nodes], **patience)
+    return client
 
 
 def acquire(key, within):
@@ -45,7 +51,7 @@ def acquire(key, within):
     while True:
         sent, fault = time.monotonic_ns(), None
         try:
-            fence = client.eval(ACQUIRE, 2, key, "{%s}:fence" % key, token, int(ttl * 1000))
+            fence = connect().eval(ACQUIRE, 2, key, "{%s}:fence" % key, token, int(ttl * 1000))
             if fence and time.monotonic_ns() < sent + ttl * 1e9:
                 return {"type": "ok", "token": token, "fence": fence, "at": sent, "left": int(ttl * 1e9)}
         except FAILED as e:  # no answer, or no master at the moment: a try whose key ends by its TTL
@@ -55,18 +61,18 @@ def acquire(key, within):
         time.sleep(RETRY)
 
 
+client = None
 for line in sys.stdin:
     request = json.loads(line)
     op, answer = request["op"], {"type": "ok"}
     try:
         if op == "init":
-            ttl = request["ttl_ms"] / 1000
-            client = connect(request["masters"])
+            ttl, masters = request["ttl_ms"] / 1000, request["masters"]
             answer.update(library="redis-py %s (%s, %s)" % (redis.__version__, MODE, FENCE), can=["fence"])
         elif op == "acquire":
             answer = acquire(request["key"], request["within_ms"] / 1000)
         elif op == "release":
-            if not client.eval(RELEASE, 1, request["key"], request["token"]):
+            if not connect().eval(RELEASE, 1, request["key"], request["token"]):
                 answer = {"type": "fail", "error": "not held"}
         else:
             break

@@ -49,16 +49,16 @@ var allowed = map[string][]string{
 	"checker/facts":     {"history", "history/fault"},
 	"checker/narrative": {"history", "history/fault", "checker/facts"},
 	// What a run is, and what its history proves; neither runs anything.
-	"campaign/scenario": {"history", "history/fault", "cluster", "cluster/service/spec", "nemesis", "workload", "checker"},
+	"campaign/scenario": {"history", "history/fault", "clients", "cluster", "cluster/service/spec", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/fault", "history/logs", "checker", "checker/narrative", "watch"},
 	"campaign":          {"watch", "cluster/resp", "history", "history/fault", "cluster", "cluster/service/spec", "cluster/sim", "cluster/sim/world", "nemesis", "workload", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "checker/narrative", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"checker/narrative", "campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim/world", "history", "history/fault", "nemesis", "search", "workload"},
-	"clients":       {},
+	"clients":       {"examples/services"}, // the scenarios of other stores
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
 	"search/exhaust": {"checker/narrative", "redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "cluster/sim/world", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
-	"claims":         {"checker/narrative", "history", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web", "reports/junit"},
+	"claims":         {"checker/narrative", "history", "checker", "cluster", "campaign", "campaign/judge", "campaign/scenario", "search", "reports/term", "reports/web", "reports/junit"},
 	"audit":          {"checker/narrative", "history/fault", "history", "cluster", "cluster/service/spec", "workload", "watch", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	// Its report cards: not part of what tests of any lock need.
 	"audit/card": {"audit", "history/fault", "watch", "checker", "campaign", "campaign/judge", "search", "reports/term", "reports/web", "reports/junit"},

@@ -39,16 +39,15 @@ setup-run:
 setup-test:
 	@.ci/setup test
 
+# With the tags there are all files.
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(GO) vet -tags real,portable ./...
+	$(GO) tool staticcheck -tags real,portable ./...
 	@$(call vetted,$(QUICK))
 
-# What lint leaves out: files with the other tags, and modules that take minutes to build.
+# What lint leaves out: modules that take minutes to build.
 lint-real:
-	$(GO) vet -tags real ./...
-	$(GO) tool staticcheck -tags real,portable ./...
 	@$(call vetted,$(SLOW))
 vetted = for module in $(1); do echo "$(GO) vet ./$$module"; $(GO) vet -C $$module ./... || exit 1; done
 
@@ -76,8 +75,8 @@ RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/s
 # Those of them that use real masters, containers or browsers have tests with the tag real.
 MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow ./watch
 PROGRAMS = ./audit/card ./cli ./clients ./docs/model ./history ./internal/doctest ./masters ./reports ./serve
-# Without the tag real these try some of their cases (internal/sampletest).
-SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
+# These try more of their cases with the tag real (internal/sampletest).
+SAMPLED = ./audit ./claims ./locktest ./risk ./search/exhaust ./search/reduce ./redlock
 # What else runs with the race detector once: less of it is simulated then (internal/racetest). Not cluster/virtual:
 # the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26).
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./cluster/sim/... ./history/... ./locktest ./risk ./search/... ./serve
@@ -97,9 +96,12 @@ tests:
 	@$(SUMMED) "$(TEST) $(plain)" "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
 
 tests-real:
-	@$(SUMMED) "$(TEST) -race -tags real -p 1 -parallel 3 -timeout 20m $(MASTERS)" "$(TEST) -tags real -p 1 -parallel 3 -timeout 20m $(PROGRAMS) $(SAMPLED)" \
-	  "$(TEST) -tags real -run 'Convict|RunsStop' ./campaign" \
-	  --beside "cd examples/reported && $(TEST) -timeout 20m . -driver process" $(TESTED:%="cd % && $(TEST) -timeout 20m ./...") "$(TEST) -race $(SIMULATED)"
+	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" $(TESTED:%="cd % && $(TEST) -timeout 20m ./...") \
+	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "cd examples/reported && $(TEST) -tags real -timeout 20m . -driver process" "$(TEST) -race $(SIMULATED)"
+
+# Tests do more with the tag real if they have it, or try more cases or drivers then. tests has run all others.
+MORE = _real_test\.go$$|sampletest\.|onEachDriver\(|exceptOnDocker\(
+more = -tags real -timeout 1h -run '$$(.ci/tests '$(MORE)' $(1))' $(1)
 
 # Each fuzz target gets FUZZ inputs. No time is set: go test fails a target whose time is over while it minimizes an input.
 FUZZ ?= 10000

@@ -164,7 +164,7 @@ func TestJudgedByABaseline(t *testing.T) {
 // TestRetry: what was inconclusive is decided by other schedules, and nothing else changes.
 func TestRetry(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
-	opt := Options{Lock: "redlock-weak-token", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{Lock: "redlock-weak-token", Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Only: []string{"quiet", "crowd"}, Most: 3, Store: campaign.Store{Dir: t.TempDir()}}
 	r, err := Run(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,7 @@ func started(t *testing.T, dir, driver string) (*exec.Cmd, *bytes.Buffer) {
 
 // TestInterrupt: Ctrl-C ends the run in order, with a report.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	for _, driver := range driversHere(t) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
@@ -115,8 +116,10 @@ func leftBy(pid int, found []string) []string {
 // TestEverySignalEndsTheRunInOrder: each signal that asks a program to end interrupts the
 // run: a verdict, a report, exit code 2.
 func TestEverySignalEndsTheRunInOrder(t *testing.T) {
+	t.Parallel()
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
 			if signal.Ignored(s) {
 				t.Skipf("the process that started this test, such as nohup, has it ignore the signal %s", s)
 			}

@@ -27,8 +27,9 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		t.Run(page, func(t *testing.T) {
+			t.Parallel() // some mostly wait
 			lines := readLines(t, page)
-			p := &runner{page: page, dir: t.TempDir()}
+			p := &runner{page, t.TempDir(), map[string]string{}}
 			examples, err := filepath.Abs(root + "/examples")
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +72,10 @@ func TestPages(t *testing.T) {
 func TestSimulatedTables(t *testing.T) { compareTables(t, simulated) }
 
 // runner runs the commands of one page.
-type runner struct{ page, dir string }
+type runner struct {
+	page, dir string
+	help      map[string]string // of each command
+}
 
 // commands runs a block of commands, each with the exit code that the block names for it.
 func (p *runner) commands(t *testing.T, b *block) {
@@ -118,7 +122,7 @@ func (p *runner) run(t *testing.T, command string, added []string) (stdout strin
 	for _, f := range added {
 		name, value, _ := strings.Cut(f, "=")
 		has := slices.ContainsFunc(args, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
-		if has || !knows(t, args[0], name) {
+		if has || !p.knows(t, args[0], name) {
 			continue
 		}
 		args = append(args, name+"="+value)
@@ -137,19 +141,16 @@ func (p *runner) run(t *testing.T, command string, added []string) (stdout strin
 	return out.String(), code
 }
 
-// flagsOf remembers the help of each command.
-var flagsOf = map[string]string{}
-
-func knows(t *testing.T, command, flag string) bool {
+func (p *runner) knows(t *testing.T, command, flag string) bool {
 	t.Helper()
-	if flagsOf[command] == "" {
+	if p.help[command] == "" {
 		out, err := exec.CommandContext(t.Context(), binary, command, "--help").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		flagsOf[command] = string(out)
+		p.help[command] = string(out)
 	}
-	return strings.Contains(flagsOf[command], flag+" ")
+	return strings.Contains(p.help[command], flag+" ")
 }
 
 // session runs the commands of a block, and returns the block with what they print now.

@@ -1,7 +1,7 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make check  formatting, vet, staticcheck and the unit tests: before each commit
 # make test   set up, then formatting, vet, staticcheck and the tests of all that a change usually breaks
-# make test-real      what takes minutes of real time: the tests with the tag real, on every driver
+# make test-real      what takes minutes of real time: the tests with the tag real, on every driver (SAMPLE=all: with all cases)
 # make test-portable  other systems, another module path, fuzz targets, mutants
 # make docs   the page of claims, the tables of figures and the quoted output of the documents, written anew
 # make release  static binaries for Linux, macOS and Windows in dist/
@@ -12,8 +12,8 @@
 # make soak   a day of virtual time and an hour of real time with 50 clients: does memory grow?
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
-# make nightly  what takes hours: 10,000,000 inputs of each parser, correct locks in many more random configurations and schedules,
-#               the checkers beside their oracle on a million random histories, all planted faults
+# make nightly  what takes hours: make test and make test-real with all cases, 10,000,000 inputs of each parser,
+#               correct locks in many more random configurations and schedules, the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
 #               and estimates of risks beside simulations of all that happens; known vulnerabilities
 .PHONY: run check test test-real test-portable torture soak nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
@@ -39,16 +39,15 @@ setup-run:
 setup-test:
 	@.ci/setup test
 
+# With the tags there are all files.
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(GO) vet -tags real,portable ./...
+	$(GO) tool staticcheck -tags real,portable ./...
 	@$(call vetted,$(QUICK))
 
-# What lint leaves out: files with the other tags, and modules that take minutes to build.
+# What lint leaves out: modules that take minutes to build.
 lint-real:
-	$(GO) vet -tags real ./...
-	$(GO) tool staticcheck -tags real,portable ./...
 	@$(call vetted,$(SLOW))
 vetted = for module in $(1); do echo "$(GO) vet ./$$module"; $(GO) vet -C $$module ./... || exit 1; done
 
@@ -76,10 +75,11 @@ RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/s
 # Those of them that use real masters, containers or browsers have tests with the tag real.
 MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow ./watch
 PROGRAMS = ./audit/card ./cli ./clients ./docs/model ./history ./internal/doctest ./masters ./reports ./serve
-# Without the tag real these try some of their cases (internal/sampletest).
-SAMPLED = ./audit ./claims ./internal/sampletest ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
-# What else runs with the race detector once: less of it is simulated then (internal/racetest). Not cluster/virtual:
-# the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26).
+# These try more of their cases with the tag real (internal/sampletest).
+SAMPLED = ./audit ./claims ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
+# What else runs with the race detector now and then: less of it is simulated then (internal/racetest). Not cluster/virtual:
+# the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26). Each run takes some of them,
+# and with SAMPLE=all it takes all.
 SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./cluster/sim/... ./history/... ./locktest ./risk ./search/... ./serve
 # The other modules depend on libraries that take minutes to build.
 QUICK = examples/own-lock examples/redsync examples/own-main examples/reported
@@ -89,7 +89,7 @@ TESTED = examples/adapters examples/otel examples/prometheus examples/cluster
 
 SUMMED = $(GO) tool gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --format-icons text --ignore-non-json-output-lines --raw-command -- .ci/events
 # -vet=off: lint has vetted every module.
-TEST = $(GO) test -json -vet=off
+TEST = $(GO) test -json -vet=off -timeout 1h
 raced = $(shell $(GO) list $(RACED))
 plain = $(filter-out $(raced),$(shell $(GO) list ./...))
 
@@ -97,9 +97,12 @@ tests:
 	@$(SUMMED) "$(TEST) $(plain)" "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
 
 tests-real:
-	@$(SUMMED) "$(TEST) -race -tags real -p 1 -parallel 3 -timeout 20m $(MASTERS)" "$(TEST) -tags real -p 1 -parallel 3 -timeout 20m $(PROGRAMS) $(SAMPLED)" \
-	  "$(TEST) -tags real -run 'Convict|RunsStop' ./campaign" \
-	  --beside "cd examples/reported && $(TEST) -timeout 20m . -driver process" $(TESTED:%="cd % && $(TEST) -timeout 20m ./...") "$(TEST) -race $(SIMULATED)"
+	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" $(TESTED:%="cd % && $(TEST) ./...") \
+	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "cd examples/reported && $(TEST) -tags real . -driver process" "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))"
+
+# Tests do more with the tag real if they have it, or try more cases or drivers then. tests has run all others.
+MORE = _real_test\.go$$|sampletest\.|onEachDriver\(|exceptOnDocker\(
+more = -tags real -run '$$(.ci/tests '$(MORE)' $(1))' $(1)
 
 # Each fuzz target gets FUZZ inputs. No time is set: go test fails a target whose time is over while it minimizes an input.
 FUZZ ?= 10000
@@ -116,7 +119,8 @@ CONFIGURATIONS ?= 1000
 SCHEDULES ?= 100000
 ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
-nightly: setup-test
+nightly:
+	SAMPLE=all $(MAKE) test test-real
 	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES) -oracle.seed=0
 	@for p in cluster/resp cluster/shadow history history/logs risk watch claims campaign/scenario workload/remote search; do \
 	  $(GO) test ./$$p -run '^TestManyInputs$$' -count=1 -timeout 24h -v -inputs=10000000 -inputs.for=20m -inputs.seed=0 || exit 1; done
@@ -154,7 +158,7 @@ image:
 # Writes the quoted output and the tables of the documents anew.
 docs:
 	$(GO) generate ./cmd/lockpick
-	$(GO) test -tags real ./internal/doctest -count=1 -update
+	SAMPLE=all $(GO) test -tags real ./internal/doctest -count=1 -update
 
 # Renames the module everywhere, for whoever hosts it: make module-path TO=example.org/you/lockpick
 module-path:

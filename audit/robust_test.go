@@ -164,12 +164,15 @@ func TestJudgedByABaseline(t *testing.T) {
 // TestRetry: what was inconclusive is decided by other schedules, and nothing else changes.
 func TestRetry(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
-	opt := Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock-weak-token", Only: []string{"quiet", "crowd"}}
+	opt := Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 3, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock", Only: []string{"quiet", "crowd"}}
 	r, err := Run(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := r.Baseline()
+	if got := outcome(r, "quiet", checker.MutualExclusion.Name); got != Safe {
+		t.Fatalf("mutual exclusion is %s, want safe, so that it can be decided again", got)
+	}
 	for i := range r.Rows {
 		if c := r.Rows[i].cell("L2"); r.Rows[i].ID == "quiet" {
 			*c = Cell{Level: "L2", Outcome: Inconclusive, Findings: []Finding{{Property: "mutual-exclusion", Outcome: Inconclusive}}}

@@ -9,12 +9,13 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
+	"lockpick/internal/sampletest"
 	"lockpick/search"
 	"lockpick/workload"
 )
 
 var (
-	seeds = flag.Int("audit.seeds", 10, "audit each correct lock with so many seeds")
+	seeds = flag.Int("audit.seeds", sampletest.Count(10, 10, 5), "audit each correct lock with so many seeds")
 	most  = flag.Int("audit.most", 1, "schedules of each case, at most; 0: as many as lockpick audit tries")
 )
 

@@ -43,6 +43,7 @@ func debianRedisPy(t *testing.T) {
 // TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion: redis-py's users rely on a lock for its timeout by their own
 // clocks, and the master forgets it by its own. The explanation names the fault.
 func TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion(t *testing.T) {
+	t.Parallel()
 	s := bentClients(t, "x0.2", "redis-py")
 	debianRedisPy(t)
 	h, r := mustRun(t, s)
@@ -70,6 +71,7 @@ func TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion(t *testing.T) {
 
 // TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary that measures with the monotonic clock.
 func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
+	t.Parallel()
 	s := bentClients(t, "+1h", "redis-py")
 	debianRedisPy(t)
 	s.TimeLimit, s.Hold = 5*time.Second, "0s..50ms"
@@ -85,6 +87,7 @@ func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
 
 // TestClientsWhoseClocksCannotBeBent: the fault is skipped, and what rests on it is inconclusive, with the reason.
 func TestClientsWhoseClocksCannotBeBent(t *testing.T) {
+	t.Parallel()
 	const script = `read l; echo '{"type":"ok","masters":1}'; while read -r l; do case $l in *'"exit"'*) exit;; *) echo '{"type":"fail","error":"no"}';; esac; done`
 	s := bentClients(t, "x0.2", "env", "-i", "sh", "-c", script)
 	if _, err := testDrivers.ProgramClocks(t.Context()); err != nil {

@@ -124,23 +124,20 @@ func (f foreign) restart(t *testing.T) {
 // second, whatever the nemesis does, and the run goes on to its end.
 func TestForeignDeathsAreRecorded(t *testing.T) {
 	capture(t)
-	for _, driver := range []string{scenario.Process, scenario.Docker} {
-		for _, c := range []struct {
-			name   string
-			stage  Stage
-			faults []string
-			kill   int
-			again  bool // another server takes its place
-		}{
-			{"without faults", Working, nil, 1, false},
-			{"beside faults", Working, []string{"pause"}, 1, false},
-			{"replaced", Working, nil, 1, true},
-			{"a majority after healing", FinalCheck, []string{"pause"}, 3, false},
-		} {
-			t.Run(driver+"/"+c.name, func(t *testing.T) {
-				if _, _, err := testDrivers.Choose(t.Context(), driver, cluster.Software{}); err != nil {
-					t.Skip(err)
-				}
+	for _, c := range []struct {
+		name   string
+		stage  Stage
+		faults []string
+		kill   int
+		again  bool // another server takes its place
+	}{
+		{"without faults", Working, nil, 1, false},
+		{"beside faults", Working, []string{"pause"}, 1, false},
+		{"replaced", Working, nil, 1, true},
+		{"a majority after healing", FinalCheck, []string{"pause"}, 3, false},
+	} {
+		for _, driver := range driversToTry(t, "") {
+			t.Run(c.name+"/"+driver, func(t *testing.T) {
 				if driver != scenario.Docker { // whose containers are found by the names of their masters
 					t.Parallel()
 				}

@@ -62,6 +62,7 @@ func TestLibraryInAnotherLanguageIsConvictedAndExplained(t *testing.T) {
 // TestVotesOfClientsThatSendNoOrdinaryCommands: MediaWiki's lock is a field of a hash that a script writes on all masters, and
 // a client of Java's sockets writes RESP by itself. Their votes are read, and over masters that remember they exclude.
 func TestVotesOfClientsThatSendNoOrdinaryCommands(t *testing.T) {
+	t.Parallel()
 	for name, masters := range map[string]int{"mediawiki": 3, "java-socket": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,7 +12,6 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
-	"lockpick/cluster"
 )
 
 // guarded is the users of masters: clients may do all that a lock needs.
@@ -20,20 +19,16 @@ const guarded = "user app on >sec/ret ~* &* +@all"
 
 // TestUsersAndTLS: where clients must log in and speak TLS, everything is judged as without, and a correct lock is not convicted.
 func TestUsersAndTLS(t *testing.T) {
-	for _, driver := range []string{scenario.Process, scenario.Docker} {
-		t.Run(driver, func(t *testing.T) {
-			if _, why, err := testDrivers.Choose(t.Context(), driver, cluster.Software{}); err != nil {
-				t.Skip(err, why)
-			}
-			_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
-				s.ACL, s.TLS, s.Faults, s.TimeLimit = guarded, true, []string{"pause", "partition"}, scenario.Duration(20*time.Second)
-			}))
-			if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
-				t.Errorf("mutual exclusion: %+v", v)
-			}
-			votesAreJudged(t, r)
-		})
-	}
+	t.Parallel()
+	onEachDriver(t, func(t *testing.T, driver string) {
+		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+			s.ACL, s.TLS, s.Faults, s.TimeLimit = guarded, true, []string{"pause", "partition"}, scenario.Duration(20*time.Second)
+		}))
+		if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
+			t.Errorf("mutual exclusion: %+v", v)
+		}
+		votesAreJudged(t, r)
+	})
 }
 
 // votesAreJudged checks that what rests on votes is judged, and that nothing is violated.
@@ -47,6 +42,7 @@ func votesAreJudged(t *testing.T, r *judge.Result) {
 // TestAClientIsToldHowToConnect: redis-py needs nothing but the address that it is told, and its votes are read although it
 // speaks TLS.
 func TestAClientIsToldHowToConnect(t *testing.T) {
+	t.Parallel()
 	command, err := clients.Resolve([]string{"redis-py"})
 	if err != nil {
 		t.Skip(err)
@@ -59,6 +55,7 @@ func TestAClientIsToldHowToConnect(t *testing.T) {
 
 // TestACommandThatAUserMayNotSendIsTold: the run's notes name it, and the reply.
 func TestACommandThatAUserMayNotSendIsTold(t *testing.T) {
+	t.Parallel()
 	_, r := mustRun(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {
 		s.ACL, s.Faults = guarded+" -eval -evalsha", nil
 	}))

@@ -18,9 +18,6 @@ import (
 func TestStepsOfTheMachinesClock(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == scenario.Sim {
-			t.Skip("simulated masters do not use the machine's clock")
-		}
 		var set atomic.Int64
 		_, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.Faults, s.TimeLimit, s.Persistence = nil, 4*time.Second, "always" }), Options{
 			Drivers: testDrivers,

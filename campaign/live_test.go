@@ -27,7 +27,7 @@ func healedAt(h *history.History) time.Duration {
 func TestRunsStopAtAViolationOfAnyProperty(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	const limit = time.Minute
-	tried := sampletest.Of(t, 4)
+	tried := sampletest.Of(t, 4, 2)
 	for i, c := range plantedBugs() {
 		if !tried(i) {
 			continue

@@ -86,10 +86,11 @@ func TestFaultsBelowRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEachDriver(t, func(t *testing.T, driver string) {
-				if driver == scenario.Docker && !c.docker {
-					t.Skip("shown with processes; Docker is tried with the scenarios marked for it")
-				}
+			why := "shown with processes; Docker is tried with the scenarios marked for it"
+			if c.docker {
+				why = ""
+			}
+			exceptOnDocker(t, why, func(t *testing.T, driver string) {
 				_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 					if c.want[0] == "L2 violated" {
 						untilBroken(s)
@@ -114,10 +115,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 // could lose.
 func TestWaitForAll(t *testing.T) {
 	t.Parallel()
-	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == scenario.Docker {
-			t.Skip("shown with processes")
-		}
+	exceptOnDocker(t, "shown with processes", func(t *testing.T, driver string) {
 		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", nil, 2, 2, 200*time.Millisecond
 			s.Schedule = []scenario.Step{{Fault: "failover", After: "any enters any", Masters: []string{"holders"}, Repeat: true}}
@@ -137,10 +135,7 @@ func TestClockJumpsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == scenario.Docker {
-			t.Skip("shown with processes")
-		}
+	exceptOnDocker(t, "shown with processes", func(t *testing.T, driver string) {
 		s := s
 		s.Driver, s.TimeLimit, s.Hold = driver, 18*time.Second, "50ms..200ms" // enough leases for a verdict in what the clocks leave
 		_, r := mustRun(t, s)
@@ -171,10 +166,7 @@ func TestSuspend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEachDriver(t, func(t *testing.T, driver string) {
-				if driver == scenario.Docker {
-					t.Skip("these faults strike clients, which are the same on all drivers: shown with processes")
-				}
+			exceptOnDocker(t, "these faults strike clients, which are the same on all drivers: shown with processes", func(t *testing.T, driver string) {
 				s := c.s
 				s.Driver, s.TimeLimit = driver, 15*time.Second
 				_, r := mustRun(t, s)

@@ -15,6 +15,7 @@ import (
 // TestOnOtherServers: masters are other servers than redis-server, which are killed and cut off. The run names
 // the server as it names itself, and a correct lock that may rest on its masters' disks is not convicted.
 func TestOnOtherServers(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"valkey-server", "redict-server", "keydb-server"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()

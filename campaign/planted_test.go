@@ -262,7 +262,7 @@ const seeds, twinSeeds = 40, 5
 // of nothing that it promises, under the same faults and seeds.
 func TestConvictions(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried := sampletest.Of(t, 3)
+	tried := sampletest.Of(t, 3, 2)
 	for i, c := range convictions {
 		if !tried(i) {
 			continue

@@ -17,9 +17,6 @@ import (
 func TestClientProcesses(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == scenario.Sim {
-			t.Skip("simulated masters have no processes for clients")
-		}
 		h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.ClientsAs, s.Fencing, s.Faults, s.TimeLimit = scenario.Processes, true, nil, 16*time.Second
 			s.Schedule = []scenario.Step{
@@ -48,10 +45,7 @@ func TestClientProcesses(t *testing.T) {
 // it, are noted; what they held is given up, so that nobody is blamed for it.
 func TestAClientThatDies(t *testing.T) {
 	t.Parallel()
-	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver != scenario.Process {
-			t.Skip("clients end in the same way on all drivers: shown with processes")
-		}
+	exceptOnDocker(t, "clients end in the same way on all drivers: shown with processes", func(t *testing.T, driver string) {
 		s := shortScenario(driver, func(s *scenario.Scenario) {
 			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = scenario.Processes, nil, 5*time.Second, 2
 		})

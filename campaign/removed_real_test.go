@@ -17,9 +17,6 @@ import (
 func TestRemovedStore(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == scenario.Sim {
-			t.Skip("a simulated run looks every half of a second of virtual time, and is over before that matters")
-		}
 		store := Store{t.TempDir()}
 		removed := false
 		_, _, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.Faults, s.TimeLimit = nil, time.Hour }), Options{

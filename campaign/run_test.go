@@ -14,27 +14,9 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/workload"
 )
-
-// onEachDriver runs a test on every driver that this machine has, and on simulated
-// masters: what holds on these holds in the simulator, and the other way round. Runs on real
-// masters mostly wait, and are side by side.
-func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
-	for _, d := range append(slices.Clone(testDrivers.Real), simulated()) {
-		t.Run(d.Name, func(t *testing.T) {
-			if ok, why := d.Available(t.Context(), cluster.Software{}); !ok {
-				t.Skipf("no driver %s: %s", d.Name, why)
-			}
-			if d.Name != scenario.Sim {
-				t.Parallel()
-			}
-			f(t, d.Name)
-		})
-	}
-}
 
 func shortScenario(driver string, change func(*scenario.Scenario)) scenario.Scenario {
 	s := scenario.Defaults()

@@ -54,8 +54,10 @@ func serviceScenario(t *testing.T, store, mode string) scenario.Scenario {
 // TestAStoreKeepsItsLocksWhenServersFail: clients that count the time of their leases keep mutual exclusion on etcd and on
 // ZooKeeper while servers are killed, stopped and cut from each other.
 func TestAStoreKeepsItsLocksWhenServersFail(t *testing.T) {
+	t.Parallel()
 	for _, store := range []string{"etcd", "zookeeper"} {
 		t.Run(store, func(t *testing.T) {
+			t.Parallel()
 			s := serviceScenario(t, store, "timed")
 			s.Faults, s.TimeLimit = []string{"kill", "pause", "peers"}, 40*time.Second
 			h, r := mustRun(t, s)
@@ -88,6 +90,7 @@ func TestAStoreKeepsItsLocksWhenServersFail(t *testing.T) {
 // TestAClientThatWaitsToBeToldIsConvicted: a client that is cut off from all servers learns too late, or never, that its
 // lease is over, unless it counts the time. kazoo's SUSPENDED comes of a count of kazoo's own.
 func TestAClientThatWaitsToBeToldIsConvicted(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		store, mode string
 		want        checker.Verdict
@@ -99,6 +102,7 @@ func TestAClientThatWaitsToBeToldIsConvicted(t *testing.T) {
 		{"zookeeper", "timed", checker.Holds},
 	} {
 		t.Run(c.store+" "+c.mode, func(t *testing.T) {
+			t.Parallel()
 			s := serviceScenario(t, c.store, c.mode)
 			s.Faults, s.Properties, s.StopOnViolation, s.TimeLimit = []string{"client-partition"}, []string{"L2"}, true, 40*time.Second
 			h, r := mustRun(t, s)
@@ -129,8 +133,10 @@ func takenOver(v *checker.Result) bool {
 // makes that harmless. A Cluster's failover is recorded, too; that it loses a lock is possible and rare, because a master that is cut off
 // soon stops to serve.
 func TestALockOnOneRedisIsLostInAFailover(t *testing.T) {
+	t.Parallel()
 	for _, store := range []string{"sentinel", "cluster"} {
 		t.Run(store, func(t *testing.T) {
+			t.Parallel()
 			s := redisScenario(t, store, "clock")
 			s.Faults, s.Targets, s.TimeLimit = []string{"peers"}, []string{"leader"}, 40*time.Second
 			h, r := mustRun(t, s)
@@ -160,8 +166,10 @@ func TestALockOnOneRedisIsLostInAFailover(t *testing.T) {
 // TestWithoutFaultsTheServersKeepTheLock: a Sentinel or a Cluster that nothing happens to convicts nobody, and no connection goes past
 // the links although servers tell clients and each other where they are.
 func TestWithoutFaultsTheServersKeepTheLock(t *testing.T) {
+	t.Parallel()
 	for _, store := range []string{"sentinel", "cluster"} {
 		t.Run(store, func(t *testing.T) {
+			t.Parallel()
 			s := redisScenario(t, store, "counter")
 			s.Faults, s.TimeLimit = nil, 10*time.Second
 			_, r := mustRun(t, s)

@@ -14,6 +14,7 @@ import (
 
 // TestAuditOfAClient audits a lock behind a command, on redis-server processes.
 func TestAuditOfAClient(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("there is no redis-server here: " + err.Error())
 	}
@@ -50,6 +51,7 @@ func TestAuditOfAClient(t *testing.T) {
 // TestAuditOfALockOnAnotherStore: on etcd, a client that counts the time is safe where it is cut off, and one that waits for
 // Done is broken. L1 is not tested, and rows that need Redis say so. What the file names is not started without --trust.
 func TestAuditOfALockOnAnotherStore(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("etcd"); err != nil {
 		t.Skip(".ci/setup test installs what is missing: ", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 // TestMutants: the detection table of planted bugs.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, stderr, code := lockpick(t, dir, "claims", "--mutants", "--only", "b1,b15", "--json")
 	var r claims.Result
@@ -26,6 +27,7 @@ func TestMutants(t *testing.T) {
 
 // TestClaimsOfAnotherLock: a lock in the place of redlock is told which claim it fails, and why.
 func TestClaimsOfAnotherLock(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, stderr, code := lockpick(t, dir, "claims", "--lock", "redlock-minority-error", "--only", "16,63", "--most", "4", "--evidence", "none")
 	if code != exitViolated || !strings.Contains(out, "Claim 16 is not as expected") || strings.Contains(out, "Claim 63 is not") || !strings.Contains(out, "connection refused") {
@@ -43,6 +45,7 @@ func TestClaimsOfAnotherLock(t *testing.T) {
 // TestClaimsInVirtualTime: the claims are found as expected with the connections that locks really have,
 // over masters in memory. What runs nowhere but in the simulator says so.
 func TestClaimsInVirtualTime(t *testing.T) {
+	t.Parallel()
 	out, stderr, code := lockpick(t, t.TempDir(), "claims", "--driver", "virtual", "--json")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)

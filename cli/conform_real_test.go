@@ -45,6 +45,7 @@ func documentedClient(t *testing.T, number int, file string) {
 
 // TestDocumentedClientWorks: the client of docs/clients.md is complete.
 func TestDocumentedClientWorks(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "lock.py")
 	documentedClient(t, 0, file)
 	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
@@ -54,6 +55,7 @@ func TestDocumentedClientWorks(t *testing.T) {
 
 // TestDocumentedReadWriteLockWorks: the read-write lock of docs/clients.md keeps to the protocol, and a run judges it as one.
 func TestDocumentedReadWriteLockWorks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "rw.py")
 	documentedClient(t, 1, file)
@@ -92,6 +94,7 @@ func TestDocumentedReadWriteLockWorks(t *testing.T) {
 
 // TestMinimalClientInGoWorks: the shortest client in Go is complete.
 func TestMinimalClientInGoWorks(t *testing.T) {
+	t.Parallel()
 	needsRedis(t)
 	program := filepath.Join(t.TempDir(), "minimal")
 	if out, err := exec.Command("go", "build", "-C", "../clients/go", "-o", program, "./minimal").CombinedOutput(); err != nil {

@@ -11,6 +11,7 @@ import (
 // TestNoFileDescriptorsLeft: a run that may need more file descriptors than it may have says so before it
 // begins, and one that has none left ends at once, and proves nothing.
 func TestNoFileDescriptorsLeft(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("redis-server is not installed: a run on processes is not tried with few file descriptors")
 	}
@@ -32,6 +33,7 @@ func TestNoFileDescriptorsLeft(t *testing.T) {
 // TestTooFewFileDescriptorsToStart: with so few file descriptors that a run cannot start its masters or clients, it
 // names the limit and how to raise it, before and after it fails.
 func TestTooFewFileDescriptorsToStart(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("redis-server is not installed: a run on processes is not tried with few file descriptors")
 	}

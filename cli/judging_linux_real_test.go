@@ -19,6 +19,7 @@ import (
 // TestAnInterruptWhileALongHistoryIsRead: check, report and export end at once, with exit code 2 and no verdict, while
 // they are busy with a history that takes minutes.
 func TestAnInterruptWhileALongHistoryIsRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.jsonl")
 	f, err := os.Create(path)

@@ -11,7 +11,7 @@ import (
 // TestRulesAreReenacted: the command of each rule of lockpick watch shows the harm on a lock of
 // that shape: a run is violated, and a claim is as expected.
 func TestRulesAreReenacted(t *testing.T) {
-	sample := sampletest.Of(t, 4)
+	sample := sampletest.Of(t, 4, 2)
 	tried := map[string]bool{}
 	for _, r := range watch.Rules {
 		if tried[r.Reenact] {

@@ -14,6 +14,7 @@ import (
 // TestScoreboard audits Lockpick's own lock on redis-server processes for the scoreboard, and
 // takes the finished audit the second time.
 func TestScoreboard(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("there is no redis-server here: " + err.Error())
 	}

@@ -37,6 +37,7 @@ func example(t *testing.T, name string) string {
 
 // TestTheExampleForGNUParallel runs the script as it is.
 func TestTheExampleForGNUParallel(t *testing.T) {
+	t.Parallel()
 	arrayTools(t, "parallel", "parallel")
 	cmd := exec.CommandContext(t.Context(), example(t, "parallel.sh"))
 	cmd.Dir = t.TempDir()
@@ -52,6 +53,7 @@ func TestTheExampleForGNUParallel(t *testing.T) {
 // TestTheExampleForSlurm runs the script as it is under a Slurm of one node, has Slurm kill and
 // requeue one of its jobs while it runs, and reads what the jobs wrote.
 func TestTheExampleForSlurm(t *testing.T) {
+	t.Parallel()
 	arrayTools(t, "slurm-wlm", "sbatch", "scontrol", "squeue", "slurmctld", "slurmd")
 	if os.Getuid() != 0 {
 		t.Skip("slurmd must run as root")

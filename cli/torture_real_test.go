@@ -271,7 +271,7 @@ func (to *torture) round(i int, v victim, how string, end func(int) error, after
 		about("doctor --clean: %v\n%s", err, cleaned)
 	}
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) { // between two looks
-		left := to.left(name)
+		left := to.left(name, cmd.Process.Pid)
 		if len(left) == 0 {
 			break
 		}
@@ -284,8 +284,8 @@ func (to *torture) round(i int, v victim, how string, end func(int) error, after
 	return code, out.String()
 }
 
-// left lists processes that a command started, and temporary files.
-func (to *torture) left(mark string) (all []string) {
+// left lists processes that a command started, its containers, and temporary files.
+func (to *torture) left(mark string, pid int) (all []string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, p := range processes {
 		if env, err := os.ReadFile(p); err == nil && slices.Contains(strings.Split(string(env), "\x00"), to.mark(mark)) {
@@ -309,10 +309,11 @@ func (to *torture) left(mark string) (all []string) {
 			all = append(all, root)
 		}
 	}
-	if containers, err := docker.Leftovers(to.t.Context()); err != nil || len(containers) > 0 {
-		all = append(all, fmt.Sprintf("%v %v", containers, err))
+	containers, err := docker.Leftovers(to.t.Context())
+	if err != nil {
+		return append(all, err.Error())
 	}
-	return all
+	return append(all, leftBy(pid, containers)...)
 }
 
 // judge checks what a run had recorded, if it had come so far.

@@ -48,7 +48,7 @@ func (h *heard) Logf(f string, args ...any)   { h.logged += fmt.Sprintf(f, args.
 // it and with the reason, and tells apart what breaks with an assumption.
 func TestAudit(t *testing.T) {
 	racetest.Exclude(t, "it runs some hundred schedules")
-	card, properties := auditIn(t, t.TempDir(), careless, []Option{Masters(1), Schedules(2), Properties("L1")})
+	card, properties := auditIn(t, t.TempDir(), careless, []Option{Masters(1), Schedules(1), Properties("L1")})
 	h := &heard{TB: t}
 	reportCard(h, card, properties)
 	all := strings.Join(h.errors, "\n")
@@ -73,7 +73,7 @@ func TestAudit(t *testing.T) {
 	}
 
 	// The same lock with a release that compares breaks nothing of L1 but where every lock does.
-	right, properties := auditIn(t, t.TempDir(), simple, []Option{Masters(1), Schedules(2), Properties("own-keys")})
+	right, properties := auditIn(t, t.TempDir(), simple, []Option{Masters(1), Schedules(1), Properties("own-keys")})
 	h = &heard{TB: t}
 	if reportCard(h, right, properties); h.Failed() {
 		t.Errorf("a lock that compares is said to hit the keys of others:\n%s", strings.Join(h.errors, "\n"))

@@ -288,7 +288,7 @@ func forEachForgery(t *testing.T, all []string, f func(masters []*forger, forged
 	t.Helper()
 	var wg sync.WaitGroup
 	atOnce := make(chan struct{}, 8)
-	tried := sampletest.Of(t, min(3, len(all)))
+	tried := sampletest.Of(t, min(3, len(all)), min(2, len(all)))
 	for i, forged := range all {
 		if !tried(i) {
 			continue
@@ -409,7 +409,7 @@ func TestForgedSizesAllocateNothing(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	t.Run("at once", func(t *testing.T) {
-		tried, number := sampletest.Of(t, 4), 0
+		tried, number := sampletest.Of(t, 4, 2), 0
 		for _, of := range []string{"set", "hello"} {
 			for _, forged := range append(unbearable[:len(unbearable):len(unbearable)], panics...) {
 				if number++; !tried(number) {

@@ -272,7 +272,7 @@ func TestWakeupsGrantNoLess(t *testing.T) {
 				m.fate = func(int, protocol.Command) fate {
 					return fate{arrives: 100*time.Microsecond + rand.N(400*time.Microsecond), returns: 100 * time.Microsecond}
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(sampletest.Count(8, 2))*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(sampletest.Count(8, 2, 1))*time.Second)
 				defer cancel()
 				var wg sync.WaitGroup
 				for range processes {

@@ -18,7 +18,7 @@ import (
 	"lockpick/workload"
 )
 
-var directSetups = flag.Int("risk.setups", sampletest.Count(5, 5), "random setups whose estimate is compared with a simulation of all that happens")
+var directSetups = flag.Int("risk.setups", sampletest.Count(5, 5, 2), "random setups whose estimate is compared with a simulation of all that happens")
 
 // With rates that are raised a million times, violations are frequent enough to be simulated as they come.
 // Then the estimate, which simulates each fault by itself, agrees with that.

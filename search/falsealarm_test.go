@@ -20,13 +20,14 @@ import (
 	"lockpick/checker"
 	"lockpick/history/fault"
 	"lockpick/internal/racetest"
+	"lockpick/internal/sampletest"
 	"lockpick/workload"
 )
 
 // How much TestCorrectLocksAreNeverConvicted tries: "make nightly" tries more.
 var (
-	alarmConfigurations = flag.Int("alarm.configurations", 48, "random configurations of correct locks")
-	alarmSchedules      = flag.Int("alarm.schedules", 240, "schedules of all of them together")
+	alarmConfigurations = flag.Int("alarm.configurations", sampletest.Count(48, 2, 1), "random configurations of correct locks")
+	alarmSchedules      = flag.Int("alarm.schedules", sampletest.Count(240, 2, 1), "schedules of all of them together")
 	alarmSeed           = flag.Uint64("alarm.seed", 0, "seed of configurations and schedules; 0: a fresh one")
 	alarmLock           = flag.String("alarm.lock", "", "only this lock; empty: all in turn")
 	alarmUnder          = flag.String("alarm.under", "", "only the assumption whose name begins so; empty: all in turn")

@@ -144,6 +144,7 @@ func anotherBuild(t *testing.T, g *group) Build {
 }
 
 func TestSweepRemovesWhatADeadHarnessLeftAndNothingElse(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // or another harness that starts meanwhile removes it first
 	eachDriver(t, func(t *testing.T, driver string) {
 		dead, living := startHarness(t, driver), startHarness(t, driver)
 		dead.kill(t)

@@ -19,30 +19,46 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
+	"lockpick/internal/sampletest"
 	"lockpick/internal/waittest"
 	"lockpick/internal/wiretest"
 )
 
 // The tests of this file state what every driver with real masters does.
 
-// eachDriver runs a test with every driver that this host can run.
+// eachDriver runs a test with one of the drivers that this host can run, or with each of them if SAMPLE=all.
 func eachDriver(t *testing.T, test func(t *testing.T, driver string)) {
+	t.Helper()
+	var here, missing []string
 	for _, driver := range []string{"process", "docker"} {
-		t.Run(driver, func(t *testing.T) {
-			needs(t, driver)
-			test(t, driver)
-		})
+		if ok, why := available(t, driver); ok {
+			here = append(here, driver)
+		} else {
+			missing = append(missing, why)
+		}
 	}
+	if len(here) == 0 {
+		t.Skip(strings.Join(missing, "; "))
+	}
+	tried := sampletest.Of(t, 1, len(here))
+	for i, driver := range here {
+		if tried(i) {
+			t.Run(driver, func(t *testing.T) { test(t, driver) })
+		}
+	}
+}
+
+func available(t testing.TB, driver string) (ok bool, why string) {
+	if driver == "docker" {
+		return DockerDriver.Available(t.Context(), "")
+	}
+	return Available(t.Context())
 }
 
 // needs skips a test, and says why, where a driver can not run.
 func needs(t testing.TB, driver string) {
 	t.Helper()
-	ok, why := Available(t.Context())
-	if driver == "docker" {
-		ok, why = DockerDriver.Available(t.Context(), "")
-	}
-	if !ok {
+	if ok, why := available(t, driver); !ok {
 		t.Skip(why)
 	}
 }

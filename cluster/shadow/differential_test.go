@@ -13,12 +13,10 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/sampletest"
 )
 
-var replies = flag.Int("shadow.replies", 2000, "replies of a real server to compare with its account, in each test")
-
-// thorough is set in make test-real: all kinds of persistence.
-var thorough = false
+var replies = flag.Int("shadow.replies", sampletest.Count(250_000, 125, 10), "replies of a real server to compare with its account, in each test")
 
 // Scripts as locks have them. Each replies 1 if and only if it has changed a key.
 const (
@@ -449,12 +447,13 @@ func TestAccountAgreesWithEveryReply(t *testing.T) {
 
 func TestAccountGoesOnAfterKills(t *testing.T) {
 	eachServer(t, func(t *testing.T, program string) {
+		tried, number := sampletest.Of(t, 3, 2), 0
 		for name, args := range map[string][]string{
 			"none":     {"--appendonly", "no"},
 			"everysec": {"--appendonly", "yes", "--appendfsync", "everysec"},
 			"always":   {"--appendonly", "yes", "--appendfsync", "always"},
 		} {
-			if !thorough && name != "everysec" {
+			if number++; !tried(number) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
@@ -462,7 +461,7 @@ func TestAccountGoesOnAfterKills(t *testing.T) {
 				s.attach()
 				v := &view{t, map[string]cluster.Change{}}
 				total, missing := 0, 0
-				for range max(3, *replies/25000) {
+				for range max(3, *replies/25_000) {
 					stop := make(chan struct{})
 					done := make(chan []*testClient)
 					go func() { done <- s.load(6, 1<<30, false, stop) }()

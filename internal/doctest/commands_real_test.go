@@ -15,9 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/shlex"
 
-	"lockpick/campaign/scenario"
-	"lockpick/claims"
 	"lockpick/cluster/process"
 )
 
@@ -28,8 +27,9 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		t.Run(page, func(t *testing.T) {
+			t.Parallel() // some mostly wait
 			lines := readLines(t, page)
-			p := &runner{page: page, dir: t.TempDir()}
+			p := &runner{page, t.TempDir(), map[string]string{}}
 			examples, err := filepath.Abs(root + "/examples")
 			if err != nil {
 				t.Fatal(err)
@@ -38,9 +38,11 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			blocks := blocksOf(t, page, lines)
-			for i := len(blocks) - 1; i >= 0; i-- { // keeps line numbers right while the page is rewritten
-				if blocks[i].kind == "yaml" {
-					p.yaml(t, &blocks[i])
+			for i := range blocks {
+				if name := blocks[i].args["file"]; blocks[i].kind == "yaml" && name != "" {
+					if err := os.WriteFile(filepath.Join(p.dir, name), []byte(blocks[i].content()), 0o600); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 			shift := 0
@@ -66,30 +68,20 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// runner runs the commands of one page.
-type runner struct{ page, dir string }
+// TestSimulatedTables does the same as TestTables, for figures that take minutes to make.
+func TestSimulatedTables(t *testing.T) { compareTables(t, simulated) }
 
-// remark separates a command from the remark after it.
-var remark = regexp.MustCompile(`\s{2,}`)
+// runner runs the commands of one page.
+type runner struct {
+	page, dir string
+	help      map[string]string // of each command
+}
 
 // commands runs a block of commands, each with the exit code that the block names for it.
 func (p *runner) commands(t *testing.T, b *block) {
-	var run []string
-	for _, line := range b.text {
-		if command := remark.Split(line, 2)[0]; strings.HasPrefix(command, "lockpick ") {
-			run = append(run, command)
-		}
-	}
-	if len(run) == 0 {
-		return
-	}
-	exits := strings.Split(b.args["exits"], ",")
-	if len(exits) != len(run) {
-		t.Errorf("%s:%d: %d commands, and exits=%s: say with what each exits (- if it is not run)", p.page, b.from, len(run), b.args["exits"])
-		return
-	}
-	for i, command := range run {
-		if exits[i] == "-" {
+	exits := b.exits()
+	for i, command := range b.commands() {
+		if i >= len(exits) || exits[i] == "-" { // TestBlocks compares their numbers
 			continue
 		}
 		out, code := p.run(t, command, with(b))
@@ -114,7 +106,11 @@ func with(b *block) []string {
 // already, or does not know, are not added.
 func (p *runner) run(t *testing.T, command string, added []string) (stdout string, code int) {
 	t.Helper()
-	args := strings.Fields(command)[1:]
+	words, err := shlex.Split(command)
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	args := words[1:]
 	for i := range args {
 		if i > 0 && args[i-1] == "--driver" && (args[i] == "docker" || args[i] == "process") {
 			if ok, why := process.Available(t.Context()); !ok {
@@ -126,7 +122,7 @@ func (p *runner) run(t *testing.T, command string, added []string) (stdout strin
 	for _, f := range added {
 		name, value, _ := strings.Cut(f, "=")
 		has := slices.ContainsFunc(args, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
-		if has || !knows(t, args[0], name) {
+		if has || !p.knows(t, args[0], name) {
 			continue
 		}
 		args = append(args, name+"="+value)
@@ -134,7 +130,7 @@ func (p *runner) run(t *testing.T, command string, added []string) (stdout strin
 	var out, problems bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &out, &problems
-	err := cmd.Run()
+	err = cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -145,19 +141,16 @@ func (p *runner) run(t *testing.T, command string, added []string) (stdout strin
 	return out.String(), code
 }
 
-// flagsOf remembers the help of each command.
-var flagsOf = map[string]string{}
-
-func knows(t *testing.T, command, flag string) bool {
+func (p *runner) knows(t *testing.T, command, flag string) bool {
 	t.Helper()
-	if flagsOf[command] == "" {
+	if p.help[command] == "" {
 		out, err := exec.CommandContext(t.Context(), binary, command, "--help").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		flagsOf[command] = string(out)
+		p.help[command] = string(out)
 	}
-	return strings.Contains(flagsOf[command], flag+" ")
+	return strings.Contains(p.help[command], flag+" ")
 }
 
 // session runs the commands of a block, and returns the block with what they print now.
@@ -209,27 +202,4 @@ func normal(out string) string {
 	out = runName.ReplaceAllString(out, "store/20261122T154428-$1")
 	out = budget.ReplaceAllString(found.ReplaceAllString(out, "$1 20 ms"), " in 1 s (budget")
 	return took.ReplaceAllString(out, "$1 in 1 s")
-}
-
-// yaml checks scenarios and claims, and keeps them as files for the commands of the page.
-func (p *runner) yaml(t *testing.T, b *block) {
-	text := []byte(strings.Join(b.text, "\n") + "\n")
-	var err error
-	name := b.args["file"]
-	_, isScenario := b.args["scenario"]
-	_, isClaims := b.args["claims"]
-	switch {
-	case isScenario:
-		_, err = scenario.Parse(text)
-	case isClaims:
-		_, err = claims.Parse(text)
-	}
-	if err != nil {
-		t.Errorf("%s:%d: %v", p.page, b.from, err)
-	}
-	if name != "" {
-		if err := os.WriteFile(filepath.Join(p.dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

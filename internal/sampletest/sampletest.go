@@ -1,28 +1,60 @@
-// Package sampletest lets a test with many long cases try some of them in `make test`, and all of them with the
-// tag real, in `make test-real`.
+// Package sampletest lets a test with many long cases try a share of them: a small one in `make test`, a larger one
+// with the tag real, in `make test-real`, and all of them with SAMPLE=all, in `make nightly`. Which cases belong to
+// the share is random in each run. SAMPLE=SEED, with the number that the test logs, tries the same cases again.
 package sampletest
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 )
 
-// Of returns a function that reports whether the test tries its case number i: with the tag real each case, without it
-// one of every n, beginning with a random one. It logs which.
-func Of(t testing.TB, n int) func(i int) bool {
-	t.Helper()
-	if Whole {
-		return func(int) bool { return true }
+// variable is the environment variable that chooses the cases: all, or the seed of the share.
+const variable = "SAMPLE"
+
+// all is true if every case is tried. seed decides which ones are otherwise.
+var all, seed = chosen(os.Getenv(variable))
+
+// chosen reads the environment variable.
+func chosen(value string) (all bool, seed uint64) {
+	if value == "" || value == "all" {
+		return value == "all", uint64(rand.Uint32())
 	}
-	first := rand.IntN(n)
-	t.Logf("one of every %d cases, from number %d on: all with the tag real", n, first)
-	return func(i int) bool { return i%n == first }
+	seed, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("%s=%s: it is neither all nor the seed of a share", variable, value))
+	}
+	return false, seed
 }
 
-// Count returns a number of cases: with the tag real the whole of it, without it an n-th.
-func Count(whole, n int) int {
-	if Whole {
-		return whole
+// Of returns a function that reports whether the test tries its case number i: one of every few cases, beginning with
+// a random one. few is inTest without the tag real, and inReal with it. It logs which cases are tried, and how to try all.
+func Of(t testing.TB, inTest, inReal int) func(i int) bool {
+	t.Helper()
+	few := every(inTest, inReal)
+	if few == 1 {
+		return func(int) bool { return true }
 	}
-	return max(1, whole/n)
+	name := fnv.New64()
+	name.Write([]byte(t.Name()))
+	first := rand.New(rand.NewPCG(seed, name.Sum64())).IntN(few)
+	t.Logf("one of every %d cases, from number %d on: %s=%d tries the same, %s=all all of them", few, first, variable, seed, variable)
+	return func(i int) bool { return i%few == first }
+}
+
+// Count returns a number of cases: all of them divided by inTest without the tag real, and by inReal with it.
+func Count(whole, inTest, inReal int) int { return max(1, whole/every(inTest, inReal)) }
+
+// every returns the number of cases of which one is tried.
+func every(inTest, inReal int) int {
+	switch {
+	case all:
+		return 1
+	case tagged:
+		return inReal
+	}
+	return inTest
 }

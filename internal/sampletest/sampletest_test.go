@@ -2,25 +2,53 @@ package sampletest
 
 import "testing"
 
+// given sets what the environment variable chooses, for one test.
+func given(t *testing.T, value string) {
+	before, was := all, seed
+	t.Cleanup(func() { all, seed = before, was })
+	all, seed = chosen(value)
+}
+
+// tried returns the cases of six that are tried.
+func tried(t *testing.T) (numbers []int) {
+	in := Of(t, 3, 2)
+	for i := range 6 {
+		if in(i) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
 func TestEachCaseIsTriedByAndBy(t *testing.T) {
-	tried := map[int]bool{}
+	ever := map[int]bool{}
 	for range 1000 {
-		in := Of(t, 3)
-		n := 0
-		for i := range 6 {
-			if in(i) {
-				tried[i] = true
-				n++
-			}
+		given(t, "")
+		numbers := tried(t)
+		for _, i := range numbers {
+			ever[i] = true
 		}
-		if want := map[bool]int{false: 2, true: 6}[Whole]; n != want {
-			t.Fatalf("%d of 6 cases are tried, want %d", n, want)
+		if want := map[bool]int{false: 2, true: 3}[tagged]; len(numbers) != want {
+			t.Fatalf("%d of 6 cases are tried, want %d", len(numbers), want)
 		}
 	}
-	if len(tried) != 6 {
-		t.Errorf("only %v are ever tried", tried)
+	if len(ever) != 6 {
+		t.Errorf("only %v are ever tried", ever)
 	}
-	if got, want := Count(12, 4), map[bool]int{false: 3, true: 12}[Whole]; got != want {
+	if got, want := Count(12, 4, 3), map[bool]int{false: 3, true: 4}[tagged]; got != want {
 		t.Errorf("%d, want %d", got, want)
+	}
+}
+
+func TestSampleChoosesTheCases(t *testing.T) {
+	given(t, "all")
+	if n := len(tried(t)); n != 6 || Count(12, 4, 3) != 12 {
+		t.Errorf("with all, %d of 6 cases are tried, and %d of 12", n, Count(12, 4, 3))
+	}
+	given(t, "7")
+	once := tried(t)
+	given(t, "7")
+	if again := tried(t); once[0] != again[0] {
+		t.Errorf("with the same seed %v are tried, and then %v", once, again)
 	}
 }

@@ -24,7 +24,7 @@ import (
 // exhaust. How many states there are says that the search is the same on any machine.
 func TestExhaust(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried, number := sampletest.Of(t, 4), 0
+	tried, number := sampletest.Of(t, 4, 2), 0
 	datadriven.RunTest(t, "testdata/exhaust.txt", func(t *testing.T, d *datadriven.TestData) string {
 		b := boundsOf(t, d)
 		if d.Cmd == "bounds" {
@@ -87,7 +87,7 @@ func boundsOf(t *testing.T, d *datadriven.TestData) Bounds {
 // pruning of known states nor taking the processes in turn leaves anything out.
 func TestNothingIsLeftOut(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried := sampletest.Of(t, 4)
+	tried := sampletest.Of(t, 4, 2)
 	for i, c := range []struct {
 		name   string
 		change func(*Bounds)
@@ -246,7 +246,7 @@ func TestBoundsThatAreWrong(t *testing.T) {
 // same.
 func TestRunsWithTheSameStateGoOnAlike(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried, number := sampletest.Of(t, 5), 0
+	tried, number := sampletest.Of(t, 5, 2), 0
 	for name, change := range map[string]func(*Bounds){
 		"two kills":     func(b *Bounds) { b.MaxFaults, b.Persistence, b.Stagger = 2, "always", 0 },
 		"late and lost": func(b *Bounds) { b.Faults = []string{"late", "lost"} },

@@ -1,5 +1,3 @@
-//go:build real
-
 package doctest
 
 import (
@@ -9,10 +7,6 @@ import (
 	"strings"
 	"testing"
 )
-
-func init() {
-	figures["explore"], figures["exhaust"], figures["redlock"] = explored, exhausted, redlockAndOne
-}
 
 // output is what a command prints with --json.
 func output(t *testing.T, into any, flags string) {

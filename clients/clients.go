@@ -25,12 +25,12 @@ var files embed.FS
 type Client struct {
 	Name     string
 	Language string
-	Summary  string // one line
-	Package  string // Debian packages to install
-	Build    string // the command that builds it in a checkout; empty: nothing is to be built
-	Store    string // the store other than Redis masters whose servers it uses: etcd or zookeeper
-	Promise  string // promise of its documentation about safety, in our words; empty: it uses no library
-	Source   string // where the promise is
+	Summary  string     // one line
+	Package  string     // Debian packages to install
+	Build    string     // the command that builds it in a checkout; empty: nothing is to be built
+	Store    string     // the store other than Redis masters whose servers it uses: etcd or zookeeper
+	Promise  string     // promise of its documentation about safety, in our words; empty: it uses no library
+	Source   string     // where the promise is
 	file     string     // empty: program is on the PATH
 	program  string     // what Build makes
 	needs    []string   // programs and files of the store's servers

@@ -24,7 +24,7 @@ type Command struct {
 	Do       func(db DB, args []string) Reply
 
 	// Waits returns what a blocking command waits for, or the text of an error; nil: it never
-	// waits. Do never waits, like a blocking command in a transaction.
+	// waits. Do never waits, like a blocking command in a transaction. Without keys it does not wait.
 	Waits func(args []string) (w Wait, problem string)
 }
 
@@ -50,7 +50,7 @@ var Tables = []struct {
 	Commands map[string]*Command
 }{
 	{"strings", stringCommands}, {"keys", keyCommands}, {"hashes", hashCommands}, {"lists", listCommands},
-	{"sets", setCommands}, {"sorted sets", sortedSetCommands},
+	{"sets", setCommands}, {"sorted sets", sortedSetCommands}, {"streams", streamCommands},
 }
 
 // Find returns the command with a name in lower case; nil: there is none.

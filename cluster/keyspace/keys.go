@@ -246,6 +246,8 @@ func object(db DB, args []string) Reply {
 		return Nil
 	case word == "encoding" && v.Type() == List:
 		return Bulk("quicklist")
+	case word == "encoding" && v.Type() == Stream:
+		return Bulk(Stream)
 	case word == "refcount" && v.Parts != nil:
 		return Int(1)
 	}

@@ -18,11 +18,12 @@ const (
 	ReplyError
 	ReplyArray
 	ReplyNilArray
-	ReplyMap    // keys and values in turn
-	ReplyPairs  // the same; version 3 of the protocol nests an array for each pair
-	ReplyDouble // a number as text: a bulk string in version 2 of the protocol
-	ReplyText   // text for people: a bulk string in version 2 of the protocol
-	ReplyPush   // a message that is not a reply to a command
+	ReplyMap        // keys and values in turn
+	ReplyPairs      // the same; version 3 of the protocol nests an array for each pair
+	ReplyMapOrPairs // the same; version 2 nests an array for each pair, and version 3 has a map
+	ReplyDouble     // a number as text: a bulk string in version 2 of the protocol
+	ReplyText       // text for people: a bulk string in version 2 of the protocol
+	ReplyPush       // a message that is not a reply to a command
 
 	// ReplyUnmodelled says that what Redis would reply is not known here; Text names it. Servers
 	// replace it with an error.
@@ -91,7 +92,7 @@ func (r *Reply) Size() int64 {
 		return int64(len(r.Text)) + 3
 	case ReplyBulk, ReplyText:
 		return int64(len(r.Text)) + 7
-	case ReplyArray, ReplyMap, ReplyPairs, ReplyPush:
+	case ReplyArray, ReplyMap, ReplyPairs, ReplyMapOrPairs, ReplyPush:
 		n := int64(4)
 		for i := range r.Items {
 			n += r.Items[i].Size()
@@ -112,7 +113,7 @@ func (r Reply) String() string {
 		return strconv.Quote(r.Text)
 	case ReplyError:
 		return "(error) " + r.Text
-	case ReplyArray, ReplyMap, ReplyPairs, ReplyPush:
+	case ReplyArray, ReplyMap, ReplyPairs, ReplyMapOrPairs, ReplyPush:
 		var items []string
 		for _, i := range r.Items {
 			items = append(items, i.String())
@@ -120,6 +121,11 @@ func (r Reply) String() string {
 		return "[" + strings.Join(items, " ") + "]"
 	}
 	return "(nil)"
+}
+
+// nests reports whether each pair is an array in a version of the protocol.
+func (r *Reply) nests(version int) bool {
+	return version == 3 && r.Kind == ReplyPairs || version != 3 && r.Kind == ReplyMapOrPairs
 }
 
 // Append appends the reply, encoded in version 2 or 3 of the protocol.
@@ -143,19 +149,19 @@ func (r *Reply) Append(b []byte, version int) []byte {
 		return bulk(b, r.Text)
 	case ReplyBulk:
 		return bulk(b, r.Text)
-	case ReplyArray, ReplyMap, ReplyPairs, ReplyPush:
+	case ReplyArray, ReplyMap, ReplyPairs, ReplyMapOrPairs, ReplyPush:
 		n, sign := int64(len(r.Items)), byte('*')
 		switch {
-		case version == 3 && r.Kind == ReplyMap:
+		case version == 3 && (r.Kind == ReplyMap || r.Kind == ReplyMapOrPairs):
 			n, sign = n/2, '%'
 		case version == 3 && r.Kind == ReplyPush:
 			sign = '>'
-		case version == 3 && r.Kind == ReplyPairs:
+		case r.nests(version):
 			n /= 2
 		}
 		b = count(b, sign, n)
 		for i := range r.Items {
-			if version == 3 && r.Kind == ReplyPairs && i%2 == 0 {
+			if r.nests(version) && i%2 == 0 {
 				b = count(b, '*', 2)
 			}
 			b = r.Items[i].Append(b, version)

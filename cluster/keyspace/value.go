@@ -23,6 +23,7 @@ const (
 	List      = "list"
 	Set       = "set"
 	SortedSet = "zset"
+	Stream    = "stream"
 )
 
 // Parts holds the elements of a value that is not a string. Only a command that has not stored
@@ -32,6 +33,8 @@ type Parts struct {
 	Fields   map[string]string  // of a hash
 	Elements []string           // of a list
 	Scores   map[string]float64 // of the members of a set or a sorted set; 0 in a set
+	Entries  []entry            // of a stream
+	Latest   entryID            // the highest ID that the stream ever had
 }
 
 // Type returns the type of the value, as TYPE does.
@@ -48,7 +51,8 @@ func (v *Value) Same(o *Value) bool {
 		return v.Parts == o.Parts && v.Text == o.Text
 	}
 	a, b := v.Parts, o.Parts
-	return a == b || a.Type == b.Type && maps.Equal(a.Fields, b.Fields) && slices.Equal(a.Elements, b.Elements) && maps.Equal(a.Scores, b.Scores)
+	return a == b || a.Type == b.Type && maps.Equal(a.Fields, b.Fields) && slices.Equal(a.Elements, b.Elements) && maps.Equal(a.Scores, b.Scores) &&
+		a.Latest == b.Latest && slices.EqualFunc(a.Entries, b.Entries, entry.same)
 }
 
 // Size returns approximately how many bytes the value and its key have on a disk.
@@ -66,6 +70,12 @@ func (v *Value) Size(key string) int64 {
 	for member := range v.Parts.Scores {
 		n += int64(len(member) + 18)
 	}
+	for _, e := range v.Parts.Entries {
+		n += 18
+		for _, x := range e.text {
+			n += int64(len(x) + 2)
+		}
+	}
 	return n
 }
 
@@ -82,6 +92,7 @@ func copyOf(p *Parts, kind string) *Parts {
 	c := &Parts{Type: kind}
 	if p != nil {
 		c.Fields, c.Elements, c.Scores = maps.Clone(p.Fields), slices.Clone(p.Elements), maps.Clone(p.Scores)
+		c.Entries, c.Latest = slices.Clone(p.Entries), p.Latest
 	}
 	switch {
 	case kind == Hash && c.Fields == nil:

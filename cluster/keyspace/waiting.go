@@ -12,8 +12,16 @@ type Wait struct {
 	Timeout time.Duration // 0: there is none
 	Nothing Reply         // if nothing was stored in time
 
-	kind string
-	take func(db DB, key string) Reply
+	kind  string
+	begin func(db DB) // called when the wait begins; nil: nothing is to be done
+	take  func(db DB, key string) Reply
+}
+
+// Begin is called when the client begins to wait.
+func (w *Wait) Begin(db DB) {
+	if w.begin != nil {
+		w.begin(db)
+	}
 }
 
 // Serve takes from a key that was stored while a client waited; ok: there was something for it.
@@ -21,7 +29,8 @@ func (w *Wait) Serve(db DB, key string) (r Reply, ok bool) {
 	if v, problem := db.typed(key, w.kind); problem != "" || v.Parts == nil {
 		return Reply{}, false
 	}
-	return w.take(db, key), true
+	r = w.take(db, key)
+	return r, r.Kind != ReplyNilArray
 }
 
 // now takes from the first key that exists.
@@ -77,7 +86,7 @@ func waitToPop(kind string, pop func(db DB, args []string) Reply) func([]string)
 			}
 			return Array(Bulk(key), r)
 		}
-		return Wait{args[:last], d, Reply{Kind: ReplyNilArray}, kind, take}, problem
+		return Wait{Keys: args[:last], Timeout: d, Nothing: Reply{Kind: ReplyNilArray}, kind: kind, take: take}, problem
 	}
 }
 
@@ -88,13 +97,13 @@ func waitToMove(args []string) (Wait, string) {
 		return Wait{}, problem
 	}
 	d, problem := timeout(args[4])
-	return Wait{args[:1], d, Nil, List, func(db DB, key string) Reply { return move(db, key, args[1], fromLeft, toLeft) }}, problem
+	return Wait{Keys: args[:1], Timeout: d, kind: List, take: func(db DB, key string) Reply { return move(db, key, args[1], fromLeft, toLeft) }}, problem
 }
 
 // waitToRotate implements BRPOPLPUSH.
 func waitToRotate(args []string) (Wait, string) {
 	d, problem := timeout(args[2])
-	return Wait{args[:1], d, Nil, List, func(db DB, key string) Reply { return move(db, key, args[1], false, true) }}, problem
+	return Wait{Keys: args[:1], Timeout: d, kind: List, take: func(db DB, key string) Reply { return move(db, key, args[1], false, true) }}, problem
 }
 
 // waitToPopMany returns BLMPOP or BZMPOP, whose first argument is the timeout.

@@ -42,6 +42,13 @@ func valueOf(l *lua.LState, r *keyspace.Reply) lua.LValue {
 			t.RawSetInt(i+1, valueOf(l, &r.Items[i]))
 		}
 		return t
+	case keyspace.ReplyMapOrPairs: // scripts see version 2 of the protocol
+		t := l.CreateTable(len(r.Items)/2, 0)
+		for i := 0; i < len(r.Items); i += 2 {
+			pair := keyspace.Array(r.Items[i : i+2]...)
+			t.Append(valueOf(l, &pair))
+		}
+		return t
 	}
 	return lua.LFalse
 }

@@ -45,7 +45,7 @@ func (g *group) block(s *step, name string, l resp.MonitorLine) {
 		return
 	}
 	wait, problem := c.Waits(l.Args[1:])
-	if problem != "" {
+	if problem != "" || len(wait.Keys) == 0 {
 		return
 	}
 	w := waiter{addr: l.Addr, args: l.Args, db: l.DB, from: wait.Keys}

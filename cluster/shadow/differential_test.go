@@ -39,7 +39,7 @@ type workload struct {
 
 func (w *workload) key(kind string) string {
 	if w.random.IntN(40) == 0 {
-		kind = []string{"string", "hash", "list", "zset", "set"}[w.random.IntN(5)]
+		kind = []string{"string", "hash", "list", "zset", "set", "stream"}[w.random.IntN(6)]
 	}
 	return kind + strconv.Itoa(w.random.IntN(5))
 }
@@ -54,7 +54,7 @@ func (w *workload) next() [][]string {
 	if w.large && w.random.IntN(3) == 0 {
 		return one("SET", "large"+strconv.Itoa(w.random.IntN(1000)), token+strings.Repeat("x", 20000), "PX", "60000")
 	}
-	switch w.random.IntN(38) {
+	switch w.random.IntN(41) {
 	case 0, 1, 2, 3:
 		return one("SET", s, token, "NX", "PX", ttl)
 	case 4:
@@ -117,6 +117,12 @@ func (w *workload) next() [][]string {
 		return one("SUNIONSTORE", w.key("set"), m, w.key("set"))
 	case 36:
 		return one("PEXPIREAT", s, strconv.FormatInt(time.Now().UnixMilli()+int64(w.random.IntN(300))-20, 10))
+	case 37:
+		return one("XADD", w.key("stream"), "MAXLEN", n, "*", w.name, n)
+	case 38:
+		return one("XTRIM", w.key("stream"), "MAXLEN", n)
+	case 39:
+		return one("XREAD", "BLOCK", "1"+strconv.Itoa(w.random.IntN(9)), "STREAMS", w.key("stream"), "$")
 	default:
 		return one("GET", s)
 	}
@@ -237,9 +243,9 @@ func (v *view) contradicts(e exchange, x cluster.Executed) string {
 		if e.args[1] != snapshotScript {
 			return is(n > 0)
 		}
-	case "PEXPIRE", "EXPIRE", "PERSIST", "PEXPIREAT", "HDEL", "ZREM", "SETNX", "MSETNX", "SADD", "SREM", "COPY", "RENAMENX":
+	case "PEXPIRE", "EXPIRE", "PERSIST", "PEXPIREAT", "HDEL", "ZREM", "SETNX", "MSETNX", "SADD", "SREM", "COPY", "RENAMENX", "XTRIM":
 		return is(n > 0)
-	case "LPUSH", "RPUSH", "HINCRBY", "MSET", "SETEX", "PSETEX":
+	case "LPUSH", "RPUSH", "HINCRBY", "MSET", "SETEX", "PSETEX", "XADD":
 		return is(true)
 	case "LPOP", "RPOP", "LMOVE":
 		return is(!absent)

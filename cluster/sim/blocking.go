@@ -32,7 +32,7 @@ func (c *command) wouldWait(r *keyspace.Reply, args []string) (w keyspace.Wait, 
 		return w, false
 	}
 	w, problem := c.Waits(args)
-	return w, problem == ""
+	return w, problem == "" && len(w.Keys) > 0
 }
 
 // block lets a connection wait.
@@ -41,6 +41,7 @@ func (m *Master) block(x *Stream, words []string, wait keyspace.Wait) {
 	if wait.Timeout > 0 {
 		w.until = m.now() + wait.Timeout.Milliseconds()
 	}
+	wait.Begin(m.keys())
 	x.blocked = true
 	m.waiting.all = append(m.waiting.all, w)
 	m.planTimeouts()

@@ -28,6 +28,12 @@ func describe(m *Master, args []string) keyspace.Reply {
 		all.Kind = keyspace.ReplyMap
 		all.Items = slices.DeleteFunc(all.Items, func(r keyspace.Reply) bool { return r.Kind == keyspace.ReplyNil })
 		return unpaired(all)
+	case sub == "list" && len(args) == 1:
+		return keyspace.Bulks(describedNames())
+	case sub == "list" && len(args) == 4 && strings.EqualFold(args[1], "filterby") && strings.EqualFold(args[2], "pattern"):
+		return keyspace.Bulks(slices.DeleteFunc(describedNames(), func(name string) bool { return !keyspace.Matches(args[3], name) }))
+	case sub == "list" && (len(args) != 4 || !strings.EqualFold(args[1], "filterby")):
+		return keyspace.Error("ERR syntax error")
 	case sub == "getkeys" && len(args) > 2:
 		return m.commandKeys(args[1:])
 	case slices.Contains([]string{"count", "getkeys"}, sub):
@@ -61,11 +67,16 @@ func listedCommand(name string) *listed {
 	return nil
 }
 
+// describedNames returns the names of all commands that COMMAND describes.
+func describedNames() []string {
+	return slices.Concat(keyspace.Names(), slices.Sorted(maps.Keys(serverCommands)), slices.Sorted(maps.Keys(sessionCommands)))
+}
+
 // aboutEach describes the commands that COMMAND INFO or COMMAND DOCS names, or all; none stands for an unknown one.
 func aboutEach(args []string, none keyspace.Reply, about func(name string, c *listed) keyspace.Reply) keyspace.Reply {
 	names := args[min(1, len(args)):]
 	if len(names) == 0 {
-		names = slices.Concat(keyspace.Names(), slices.Sorted(maps.Keys(serverCommands)), slices.Sorted(maps.Keys(sessionCommands)))
+		names = describedNames()
 	}
 	all := keyspace.Array()
 	for _, name := range names {
@@ -91,7 +102,7 @@ func commandInfo(name string, c *listed) keyspace.Reply {
 	for _, f := range []struct {
 		name string
 		has  bool
-	}{{"write", c.Writes}, {"readonly", reads}, {"denyoom", c.Grows}, {"noscript", c.NoScript}, {"blocking", c.Waits != nil}, {"movablekeys", p.Count > 0}} {
+	}{{"write", c.Writes}, {"readonly", reads}, {"denyoom", c.Grows}, {"noscript", c.NoScript}, {"blocking", c.Waits != nil}, {"movablekeys", p.Count > 0 || p.Word != ""}} {
 		if f.has && !hasSubcommands[name] { // which have flags of their own
 			flags.Items = append(flags.Items, keyspace.Reply{Kind: keyspace.ReplyStatus, Text: f.name})
 		}
@@ -102,7 +113,7 @@ func commandInfo(name string, c *listed) keyspace.Reply {
 
 // commandDocs is a name and a value of the reply to COMMAND DOCS.
 func commandDocs(name string, c *listed) keyspace.Reply {
-	group := map[string]string{"strings": "string", "keys": "generic", "hashes": "hash", "lists": "list", "sets": "set", "sorted sets": "sorted-set"}[c.subject]
+	group := map[string]string{"strings": "string", "keys": "generic", "hashes": "hash", "lists": "list", "sets": "set", "sorted sets": "sorted-set", "streams": "stream"}[c.subject]
 	if group == "" {
 		group = c.subject
 	}

@@ -127,6 +127,13 @@ func spell(r *keyspace.Reply) string {
 		return fmt.Sprintf("(integer) %d", r.N)
 	case keyspace.ReplyNil, keyspace.ReplyNilArray:
 		return "(nil)"
+	case keyspace.ReplyMapOrPairs:
+		var items []string
+		for i := 0; i < len(r.Items); i += 2 {
+			pair := keyspace.Array(r.Items[i : i+2]...)
+			items = append(items, spell(&pair))
+		}
+		return "[" + strings.Join(items, " ") + "]"
 	case keyspace.ReplyArray, keyspace.ReplyMap, keyspace.ReplyPairs:
 		var items []string
 		for i := range r.Items {
@@ -271,7 +278,7 @@ func trace(p cluster.Persistence, there realServer, here simulatedServer, steps 
 	}
 	var errs []error
 	for _, key := range []string{"a", "b", "c", "a:fence"} {
-		errs = append(errs, both("type", key), both("get", key), both("pttl", key), both("hgetall", key), both("lrange", key, "0", "-1"), both("smembers", key), both("zrange", key, "0", "-1", "withscores"))
+		errs = append(errs, both("type", key), both("get", key), both("pttl", key), both("hgetall", key), both("lrange", key, "0", "-1"), both("smembers", key), both("zrange", key, "0", "-1", "withscores"), both("xrange", key, "-", "+"))
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -287,5 +288,25 @@ func TestMemoryStaysFlatOverAnHour(t *testing.T) {
 	})
 	if slices.Max(heap[1:]) > heap[0]+heap[0]/4+1<<20 {
 		t.Errorf("heap at every ten minutes: %v", heap)
+	}
+}
+
+// TestEntriesOfStreamsAreNumberedByTheClock: within a millisecond, and after the clock went back, by the latest number.
+func TestEntriesOfStreamsAreNumberedByTheClock(t *testing.T) {
+	w := world.New(1)
+	m := New(w, oneMaster, Options{}).masters[0]
+	ms := func(at time.Duration) string { return strconv.FormatInt(world.Epoch.Add(at).UnixMilli(), 10) }
+	if err := w.Run(func() {
+		for _, x := range []struct {
+			clock time.Duration
+			want  string
+		}{{5 * time.Second, ms(5*time.Second) + "-0"}, {5 * time.Second, ms(5*time.Second) + "-1"}, {time.Second, ms(5*time.Second) + "-2"}, {6 * time.Second, ms(6*time.Second) + "-0"}} {
+			m.setClock(cluster.Clock{Offset: x.clock, Rate: frozen})
+			if got := m.execute("xadd", []string{"s", "*", "f", "v"}); got.Text != x.want {
+				t.Errorf("at %v: %s, want %s", x.clock, got, x.want)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -53,7 +53,11 @@ func (m *Master) Call(name string, args []string) keyspace.Reply {
 	if c.own == nil && !c.Writes {
 		m.scriptReads()
 	}
-	return c.do(m, args)
+	r := c.do(m, args)
+	if _, waits := c.wouldWait(&r, args); waits && lower == "xread" {
+		return keyspace.Error("ERR " + name + " command is not allowed with BLOCK option from scripts")
+	}
+	return r
 }
 
 // eval implements EVAL and EVAL_RO: the master then knows the script.

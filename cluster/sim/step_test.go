@@ -152,7 +152,7 @@ func TestNothingTearsAStep(t *testing.T) {
 func TestUnknownCommandsAreReported(t *testing.T) {
 	for _, x := range []struct{ command, want string }{
 		{"geoadd k 1 2 x", "GEOADD"}, {"script debug no", "SCRIPT DEBUG"}, {"script kill", ""}, {"flushall", ""}, {"config get save", ""}, {"get k", ""}, {"move k 1", "MOVE BETWEEN DATABASES"}, {"copy k l db 2", "COPY BETWEEN DATABASES"}, {"object encoding s", "OBJECT ENCODING"}, {"object encoding k", ""}, {"object help", "OBJECT HELP"},
-		{"command list", "COMMAND LIST"}, {"command docs", ""}, {"cluster info", ""}, {"get", ""}, {"eval return(redis.call('lolwut')) 0", "LOLWUT"},
+		{"command list", ""}, {"command list filterby aclcat read", "COMMAND LIST"}, {"command docs", ""}, {"cluster info", ""}, {"get", ""}, {"eval return(redis.call('lolwut')) 0", "LOLWUT"},
 	} {
 		w := world.New(1)
 		c := New(w, oneMaster, Options{})

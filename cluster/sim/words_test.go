@@ -82,6 +82,11 @@ var typedCommands = []string{
 	"bitop and M K L", "bitop or M K L", "bitop xor M K L", "bitop not M K", "bitop not M K L", "bitop nor M K", "bitop and M none none",
 	"move K 0", "move K x", "move K 99", "copy K L db 0", "copy K L db x", "copy K L db 99 replace", "copy K L db", "object encoding none", "object refcount none", "object refcount K L",
 	"flushdb wrong", "flushall async sync", "script nosuch",
+	"xadd K N f T", "xadd K N f T g T", "xadd K nomkstream N f T", "xadd K N f", "xadd K N f T g", "xadd K maxlen I N f T", "xadd K maxlen = 2 N f T", "xadd K maxlen ~ 1 N f T", "xadd K maxlen ~ 1 limit S N f T", "xadd K maxlen 1 limit 1 N f T",
+	"xadd K minid N N f T", "xadd K minid ~ N limit 0 N f T", "xadd K minid 1 maxlen 1 N f T", "xadd K limit 1 N f T", "xlen K", "xrange K N N", "xrange K - + count I", "xrange K - +", "xrange K (N N", "xrange K N (N", "xrange K - + what 1", "xrevrange K + -", "xrevrange K N N count 1",
+	"xrevrange K N (N", "xdel K N", "xdel K N N", "xtrim K maxlen I", "xtrim K maxlen ~ 1", "xtrim K minid N", "xtrim K maxlen 1 limit 1", "xtrim K limit 1", "xtrim K what 1", "xtrim K maxlen ~ 1 limit S",
+	"xread streams K N", "xread count I streams K L N N", "xread count 1 streams K N", "xread block S streams K N", "xread streams K $", "xread streams K >", "xread streams K L N", "xread what streams K N", "xread count x streams K N", "xread block x streams K N", "xread count 1 K N", "xread block 1 streams K $",
+	"copy K M", "set K 1-1",
 	"command count", "cluster info", "cluster slots", "cluster",
 }
 
@@ -100,6 +105,8 @@ func traceOf(t *rapid.T, commands []string, key string) []string {
 			words[i] = spans.Draw(t, "span")
 		case "I":
 			words[i] = rapid.SampledFrom([]string{"0", "1", "-1", "2", "-2", "5", "-7", "nonsense"}).Draw(t, "index")
+		case "N", "(N":
+			words[i] = strings.Replace(word, "N", rapid.SampledFrom([]string{"1-1", "1-2", "2-0", "2", "3-*", "0-0", "0-1", "5-5", "x", "-", "+", "18446744073709551615-18446744073709551615", "18446744073709551615-18446744073709551614", "18446744073709551615-*", "7-x", "1-1-1", "-1-1"}).Draw(t, "ID"), 1)
 		case "X":
 			words[i] = rapid.SampledFrom([]string{"1", "-2.5", "0.1", "1e20", "inf", "-inf", "nan", "x", "3"}).Draw(t, "score")
 		case "B":

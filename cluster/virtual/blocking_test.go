@@ -105,6 +105,8 @@ var blockingLines = []string{
 	"BLPOP k1 k2 0", "BLPOP k2 0", "BRPOP k1 k2 0", "BLMOVE k1 k2 LEFT RIGHT 0", "BRPOPLPUSH k2 k1 0", "BLMPOP 0 2 k1 k2 LEFT COUNT 2", "BZPOPMIN z1 z2 0", "BZPOPMAX z2 0", "BZMPOP 0 2 z1 z2 MAX COUNT 3", "BLPOP z1 k1 0",
 	"LPUSH k1 a", "RPUSH k2 a b c", "RPUSH k1 a b", "ZADD z1 1 a 2 b 3 c", "ZADD z2 5 x", "SET k1 text", "DEL k1 k2", "RENAME k2 k1", "RPUSH spare p q", "RENAME spare k2", "COPY spare k1", "SET z1 text", "DEL z1 z2",
 	"LMOVE spare k1 LEFT LEFT", "ZUNIONSTORE z2 2 z1 spare", "EVAL redis.call('rpush','k1','s')redis.call('lpop','k1')return_1 0", "EVAL redis.call('rpush','k2','1','2')return_redis.call('rpush','k1','3') 0",
+	"XREAD BLOCK 0 STREAMS x1 x2 $ $", "XREAD BLOCK 0 STREAMS x2 $", "XREAD COUNT 1 BLOCK 0 STREAMS x1 1-1", "XREAD BLOCK 0 STREAMS x1 x1 0 $", "XADD x1 1-* f v", "XADD x1 1-* f v", "XADD x2 1-* f v", "XDEL x1 1-1 1-2 1-3", "XTRIM x1 MAXLEN 0", "SET x1 text", "DEL x1 x2",
+	"RENAME x2 x1", "COPY x1 x2", "MULTI;XADD x1 1-* f v;XADD x2 1-* g w;EXEC", "MULTI;XREAD BLOCK 0 STREAMS x1 $;EXEC", "MULTI;XADD x1 2-* f v;DEL x1;EXEC", "EVAL redis.call('xadd','x1','2-*','f','v')return_redis.call('xadd','x2','2-*','f','v') 0",
 	"MULTI;RPUSH k1 m;RPUSH k2 n;EXEC", "MULTI;BLPOP k1 0;BZPOPMIN z1 0;BLMOVE k1 k2 LEFT LEFT 0;EXEC", "MULTI;RPUSH k1 m;DEL k1;EXEC",
 }
 

@@ -31,6 +31,8 @@ var dialogue = []string{
 	"COMMAND GETKEYS WATCH a b", "COMMAND GETKEYS DEL a b c", "COMMAND GETKEYS BLMPOP 0 1 a LEFT", "COMMAND COUNT x", "COMMAND INFO nosuch", "COMMAND DOCS nosuch",
 	"RPUSH l a b", "BLPOP none l 0", "LMPOP 2 none l LEFT COUNT 2", "ZADD z 1 a 2.5 b", "ZRANDMEMBER z -2 WITHSCORES x", "ZRANDMEMBER z 0 WITHSCORES", "ZUNION 2 z z WITHSCORES", "ZINTER 2 z z", "ZDIFF 2 z none WITHSCORES", "ZMPOP 1 z MIN COUNT 1", "BZPOPMAX z 0",
 	"ZADD z 1 a", "BZMPOP 0 1 z MIN", "HSET hr f v", "HRANDFIELD hr 1 WITHVALUES", "HRANDFIELD hr 1", "HRANDFIELD none 2 WITHVALUES", "ZADD zr 1.5 m", "ZRANDMEMBER zr 2 WITHSCORES", "ZRANDMEMBER zr", "BLPOP none 0.01", "BLMOVE none l LEFT LEFT 0.01", "BRPOPLPUSH none l 0.01",
+	"XADD st 1-1 a 1", "XADD st 1-2 b 2 c 3", "XADD other 5-1 d 4", "TYPE st", "XLEN st", "XRANGE st - +", "XREVRANGE st + - COUNT 1", "XREAD STREAMS st 0", "XREAD COUNT 1 STREAMS st none other 0 0 0", "XREAD STREAMS st $", "XREAD BLOCK 10 STREAMS st $", "XREAD BLOCK 10 STREAMS st 1-1",
+	"MULTI", "XREAD BLOCK 0 STREAMS st $", "XREAD STREAMS st 1-1", "EXEC", "XDEL st 1-1 1-2", "EXISTS st", "XRANGE st - +", "XADD st 1-2 a 1", "OBJECT ENCODING st", "COMMAND GETKEYS XREAD COUNT 1 STREAMS a b 0 0", "COMMAND GETKEYS XREAD a b c d", "COMMAND GETKEYS XADD st * a b", "COMMAND LIST FILTERBY PATTERN xr[ae][nav]*ge", "COMMAND LIST x",
 }
 
 // scripts are Lua that locks have in this or a similar form, and what a script may return.
@@ -45,6 +47,7 @@ var scripts = []string{
 	`return tonumber("12") + 1`, `return tostring(12)`, `return 1 / 4 * 8`, `return #ARGV`, `return ARGV[1] .. ":" .. #KEYS`, `return redis.sha1hex("a")`, `return string.format("%d", 12)`,
 	`return table.concat({1, 2, 3}, ",")`, `return math.floor(2.7)`, `local t = redis.call("time"); return #t`, `return unpack({1, 2})`, `redis.call("set", "n", 12); return redis.call("incrby", "n", 3)`,
 	`redis.call("set", "f", 1.5); return redis.call("get", "f")`, `return syntax error`, `error("oops")`, `return nothing.at_all`, `redis.log(redis.LOG_NOTICE, "x"); return 1`,
+	`redis.call("xadd", "st", "1-1", "a", "b"); return redis.call("xread", "streams", "st", "0")`, `return redis.call("xread", "streams", "none", "0")`, `return redis.call("xread", "block", "0", "streams", "none", "$")`, `return redis.call("xrange", "st", "-", "+")`,
 	`x = 1`, `local x = 1; x = 2; return x`, `return redis.call("del", KEYS[1], KEYS[2])`,
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign/scenario"
-	"lockpick/cluster/sim"
 	"lockpick/risk"
 )
 
@@ -21,6 +20,7 @@ import (
 var figures = map[string]func(t *testing.T) []string{
 	"packages":           packages,
 	"simulated-commands": simulatedCommands,
+	"missing-commands":   missingCommands,
 	"situations":         situations,
 	"risk-fields":        riskFields,
 	"scenario-fields":    scenarioFields,
@@ -227,15 +227,6 @@ func riskFields(*testing.T) []string {
 	lines := []string{"| field | default | meaning | source of the default |", "|---|---|---|---|"}
 	for _, f := range risk.Fields {
 		lines = append(lines, fmt.Sprintf("| `%s` | `%s` | %s | %s |", f.Name, f.Default, f.Means, f.Source))
-	}
-	return lines
-}
-
-// simulatedCommands is the table of the commands that simulated masters know.
-func simulatedCommands(*testing.T) []string {
-	lines := []string{"| subject | commands |", "|---|---|"}
-	for _, t := range sim.KnownCommands() {
-		lines = append(lines, fmt.Sprintf("| %s | %s |", t.Subject, strings.ToUpper(strings.Join(t.Names, ", "))))
 	}
 	return lines
 }

@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +17,13 @@ import (
 type Lint struct {
 	mu    sync.Mutex
 	lint  *watch.Lint
-	conns map[string]int64 // numbers of connections, by master and address
+	conns map[connection]int64 // their numbers
+}
+
+// connection is a connection to a master (0 is m1) from an address.
+type connection struct {
+	master  int
+	address string
 }
 
 // NewLint returns a Lint of the clients of some masters. quorum is that of the lock; 0: it is not known.
@@ -27,7 +32,7 @@ func NewLint(masters, quorum int, start time.Time) (*Lint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lint{lint: l, conns: map[string]int64{}}, nil
+	return &Lint{lint: l, conns: map[connection]int64{}}, nil
 }
 
 // Observe follows the connections over a link to a master (0 is m1) that nobody else observes. also is told of each exchange,
@@ -45,7 +50,7 @@ func (l *Lint) Exchange(master int, x cluster.Exchange) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := fmt.Sprintf("%d %s", master, x.Conn)
+	at := connection{master, x.Conn}
 	if l.conns[at] == 0 {
 		l.conns[at] = int64(len(l.conns) + 1)
 	}

@@ -72,6 +72,9 @@ func runScenario(ctx context.Context, s scenario.Scenario, opt campaign.Options,
 	if err != nil {
 		return err
 	}
+	if s.Driver == scenario.Sim {
+		collectLessOften()
+	}
 	opt.Progress, opt.Live, opt.Client = show.line, show.live, []string{self, "client"}
 	dir, h, r, err := campaign.Run(ctx, s, opt)
 	show.done()
@@ -98,7 +101,7 @@ func runScenario(ctx context.Context, s scenario.Scenario, opt campaign.Options,
 
 // writeReport writes report.html into a run's folder, with the answer of lockpick why if the folder has one.
 func writeReport(dir string, h *history.History, r *judge.Result) error {
-	defer judge.CollectMoreFor(h)()
+	defer judge.CollectMoreFor(len(h.Ops))()
 	why, err := keptWhy(dir)
 	if err != nil {
 		return err

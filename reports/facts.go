@@ -38,7 +38,10 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 		}
 	}
 	masters := term.Count(r.Masters)
-	if q := h.Header.Quorum; q > 0 {
+	switch q := h.Header.Quorum; {
+	case q == 1 && r.Masters > 1: // a majority of more than one is more than one
+		masters += " (the lock uses the first)"
+	case q > 0:
 		masters += fmt.Sprintf(" (quorum %d)", q)
 	}
 	faults := "none"

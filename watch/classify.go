@@ -27,7 +27,6 @@ type step struct {
 	name     string // the command's name, in lower case
 	key      string // as it was sent
 	token    string // hashed; empty: the command has none
-	weak     string // why the token may be guessed; empty: it seems random
 	ttl      time.Duration
 	lifeless bool // the script sets no lifetime
 	compares bool // it acts only if the key stores the given token
@@ -39,7 +38,12 @@ type step struct {
 	sha      string
 	failed   string // the code of the error that it was answered with, such as READONLY; empty: there was none
 	sent, at time.Duration
-	text     string // the command and its reply, masked
+
+	mask    *masker
+	args    []string
+	tokenAt int         // position of the token in args; 0: there is none
+	reply   *resp.Reply // nil: there was none, or it was not seen
+	unheard bool        // the log has no replies
 }
 
 // wants reports whether a command may be about a lock. The reader drops other commands before it
@@ -138,7 +142,10 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 		}
 		argv := a[3+keys:]
 		script := l.scripts.called(s.name, a[1], a[3:3+keys], argv, x.Sent)
-		s.script, s.sha, s.key = true, strings.ToLower(a[1]), a[3]
+		s.script, s.key = true, a[3]
+		if s.name == "evalsha" {
+			s.sha = strings.ToLower(a[1])
+		}
 		switch {
 		case script != nil:
 			s.action, s.sha, s.fails = script.action, script.sha, script.fails
@@ -166,11 +173,11 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 	default:
 		return s, false
 	}
+	s.mask, s.args, s.reply = l.mask, a, r
 	if tokenAt > 0 && tokenAt < len(a) {
-		s.token, s.weak = l.mask.token(a[tokenAt]), Weakness(a[tokenAt])
+		s.token, s.tokenAt = l.mask.token(a[tokenAt]), tokenAt
 	}
 	s.yes = s.known && succeeded(r)
-	s.text = l.mask.masked(a, tokenAt) + " → " + answer(r)
 	return s, s.action != none && s.key != ""
 }
 

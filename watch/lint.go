@@ -33,6 +33,9 @@ type Lint struct {
 	granted  map[int64]*cell // by connection: the key that it was granted last
 	roles    []Role
 
+	words []resp.Value // scratch of Exchange
+	text  []byte       // scratch of Exchange
+
 	commands       int64 // number of all commands read
 	kept           int   // values in the samples of all keys
 	unknownScripts int
@@ -165,11 +168,13 @@ func (c *cell) knows(token string) bool { return c.attempts[token] != nil }
 
 // Exchange processes a command of any kind and its reply. One connection's exchanges come in their order.
 func (l *Lint) Exchange(master int, conn int64, x resp.Exchange) {
-	args := make([]resp.Value, len(x.Args))
-	for i, a := range x.Args {
-		args[i] = resp.Value{Type: '$', Text: []byte(a)}
+	l.words, l.text = l.words[:0], l.text[:0]
+	for _, a := range x.Args {
+		start := len(l.text)
+		l.text = append(l.text, a...)
+		l.words = append(l.words, resp.Value{Type: '$', Text: l.text[start:]})
 	}
-	if len(args) > 0 && l.wants([]byte(strings.ToLower(x.Args[0])), args) {
+	if len(x.Args) > 0 && l.wants([]byte(strings.ToLower(x.Args[0])), l.words) {
 		l.exchange(master, conn, x)
 	}
 }
@@ -253,9 +258,13 @@ func (l *Lint) find(c *cell, rule string, lines ...string) {
 	f.count++
 }
 
-// line formats a command as evidence.
+// line formats a command and its reply as evidence, without secrets.
 func (s step) line() string {
-	return fmt.Sprintf("%s m%d connection %d: %s", at(s.sent), s.master+1, s.conn, s.text)
+	text := s.mask.masked(s.args, s.tokenAt)
+	if !s.unheard {
+		text += " → " + answer(s.reply)
+	}
+	return fmt.Sprintf("%s m%d connection %d: %s", at(s.sent), s.master+1, s.conn, text)
 }
 
 func (l *Lint) acquire(c *cell, s step) {
@@ -332,8 +341,10 @@ func (l *Lint) grant(c *cell, a *attempt, s step) {
 		a.waited = a.waited || w.since
 		w.answered, w.since = 0, false
 	}
-	if s.weak != "" {
-		l.find(c, "weak-token", s.line(), "the token is "+s.weak)
+	if s.tokenAt > 0 {
+		if weak := Weakness(s.args[s.tokenAt]); weak != "" {
+			l.find(c, "weak-token", s.line(), "the token is "+weak)
+		}
 	}
 }
 

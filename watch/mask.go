@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,9 +156,11 @@ func letters(r rune) rune {
 func Weakness(token string) string {
 	n := utf8.RuneCountInString(token)
 	digits, lower, upper, other := 0, 0, 0, 0
-	distinct := map[rune]bool{}
+	var distinct []rune // at most five
 	for _, r := range token {
-		distinct[r] = true
+		if len(distinct) < 5 && !slices.Contains(distinct, r) {
+			distinct = append(distinct, r)
+		}
 		switch {
 		case unicode.IsDigit(r):
 			digits++

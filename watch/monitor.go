@@ -233,7 +233,7 @@ func (i *inferred) take(l *Lint, master int, c resp.MonitorLine) {
 			delete(i.keys, s.key)
 		}
 	}
-	s.text, _, _ = strings.Cut(s.text, " → ")
+	s.unheard = true
 	l.take(s)
 }
 

@@ -50,9 +50,11 @@ func (s *scripts) learn(text string) *observed {
 
 // called returns the script that EVAL or EVALSHA calls; nil if its text was never seen.
 func (s *scripts) called(command, script string, keys, argv []string, now time.Time) *observed {
-	o := s.bySHA[strings.ToLower(script)]
+	var o *observed
 	if command == "eval" {
 		o = s.learn(script)
+	} else {
+		o = s.bySHA[strings.ToLower(script)]
 	}
 	if o != nil && !o.tried {
 		o.tried = true

@@ -46,7 +46,7 @@ func forReport(path string, whole, shown int) (*history.History, *Result, error)
 		h, err := history.ReadFile(path)
 		return h, r, err
 	}
-	defer CollectMore(reportHeap)()
+	defer CollectMoreFor(lines)()
 	h, err := history.ReadExcerpt(path, excerptFor(r, lines, shown))
 	if err != nil {
 		return nil, nil, err

@@ -37,9 +37,7 @@ func PackedFile(path string) (*history.Packed, *Result, error) {
 
 // File does the same as PackedFile for callers that need the whole history in memory, such as reports.
 func File(path string) (*history.History, *Result, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > longBytes {
-		defer CollectMore(reportHeap)()
-	}
+	defer CollectMoreFor(int(mostLines(path)))()
 	h, err := history.ReadFile(path)
 	if err != nil {
 		return nil, nil, err

@@ -203,7 +203,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		recorder, err := history.NewRecorder(out, opt.reported(headerOf(&s, c.masters, c.hello, yaml, started)), c.now)
+		recorder, err := history.NewRecorder(out, opt.reported(headerOf(&c.s, c.masters, c.hello, yaml, started)), c.now)
 		if err == nil {
 			err = errors.Join(flush(), cutAfterHeader(file))
 		}

@@ -69,7 +69,7 @@ func TestRate(t *testing.T) {
 func TestReadLate(t *testing.T) {
 	c := &Client{leases: map[string]*lease{}}
 	begun := time.Now()
-	l := c.granted(nil, "k0", "", Message{Value: &history.Value{Token: "t"}, Left: 10 * time.Second, At: monotonic() - int64(3*time.Second)}, begun)
+	l := c.granted(nil, Request{Key: "k0"}, Message{Value: &history.Value{Token: "t"}, Left: 10 * time.Second, At: monotonic() - int64(3*time.Second)}, begun)
 	between(t, "the end of a lease of 10 s, read after 3 s", begun.Add(7*time.Second-time.Millisecond), l.Until(), time.Now().Add(7*time.Second+time.Millisecond))
 }
 

@@ -217,7 +217,6 @@ type campaign struct {
 	s          scenario.Scenario
 	dir        string           // folder of the run
 	file       os.FileInfo      // the history file; nil: in memory, or unknown
-	client     []string         // the command that runs as each client; empty: Lockpick's own
 	hello      workload.Hello   // the client's description of itself, if it is a command of the user
 	account    *account.Account // nil: the lock reports its votes itself
 	keyPrefix  string           // begins the names of all keys; empty: nothing else is stored on the masters

@@ -72,7 +72,11 @@ func disagree(swept map[string]bool, second linearizability) string {
 // explainHolds explains that two leases were held at once.
 func (r *run) explainHolds(n *narrative.Narrative, o overlap) {
 	v := n.Violation
-	got := fmt.Sprintf("%s was granted %s", narrative.Again(o.later.Client, o.earlier.Client), n.LeaseOn(o.later.Lease))
+	on := v.Key
+	if !r.Lock.Exclusive() {
+		on = n.LeaseOn(o.later.Lease)
+	}
+	got := fmt.Sprintf("%s was granted %s", narrative.Again(o.later.Client, o.earlier.Client), on)
 	if o.later.From > o.later.Lease.Acquired() {
 		what := "an extension"
 		if o.later.Upgraded {

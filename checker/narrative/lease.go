@@ -234,11 +234,22 @@ func Part(h *history.Header, l *history.Lease) (part string, share int) {
 	return "", 100
 }
 
-// LeaseOn names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0".
+// LeaseOn names a key and what a lease has of it: "k0", "k0 for reading", "2 of the 3 permits of k0", "k0 together with k1".
 func (n *Narrative) LeaseOn(l *history.Lease) string {
 	r := n.r
 	part, _ := Part(&r.History.Header, l)
 	switch {
+	case r.Lock.Kind == history.Multi:
+		var others []string
+		for _, x := range r.Leases {
+			if x.Process == l.Process && x.Token == l.Token && x.Key != l.Key {
+				others = append(others, x.Key)
+			}
+		}
+		if len(others) > 0 {
+			return l.Key + " together with " + fault.Enumerate(facts.Distinct(others))
+		}
+		return l.Key
 	case part == "":
 		return l.Key
 	case r.Lock.Kind == history.Semaphore:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,9 @@ type Finding struct {
 func Conform(ctx context.Context, command []string, masters cluster.Cluster, clocks func() (workload.ProgramClocks, error), observe func(master int, link cluster.Link), tell func(Finding)) error {
 	k := &kit{ctx: ctx, command: command, masters: masters, clocks: clocks, observe: observe}
 	defer k.endAll()
-	for _, c := range conformance {
+	all := slices.Clone(conformance)
+	for i := 0; i < len(all); i++ {
+		c := all[i]
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -49,19 +52,31 @@ func Conform(ctx context.Context, command []string, masters cluster.Cluster, clo
 			f.Problem = err.Error()
 		}
 		tell(f)
-		if c.name == "init" && err != nil {
-			return nil // no other check is possible
+		if c.name == "init" {
+			if err != nil {
+				return nil // no other check is possible
+			}
+			all = append(all, conformanceOf[k.hello.Kind]...)
 		}
 		k.endAll()
 	}
 	return nil
 }
 
-// conformance lists the checks, in order.
-var conformance = []struct {
+// check is one of the checks.
+type check struct {
 	name, needs string
 	run         func(*kit) error
-}{
+}
+
+// conformanceOf lists the checks of locks of one kind, which come last.
+var conformanceOf = map[history.LockKind][]check{
+	history.ReadWrite: {{"downgrade", workload.CanDowngrade, (*kit).checkDowngrade}, {"upgrade", workload.CanUpgrade, (*kit).checkUpgrade}},
+	history.Multi:     {{"several keys", "", (*kit).checkSeveralKeys}},
+}
+
+// conformance lists the checks of all locks, in order.
+var conformance = []check{
 	{"init", "", (*kit).checkInit},
 	{"grant and release", "", (*kit).checkGrant},
 	{"refusal, and grant after a release", "", (*kit).checkRefusal},

@@ -111,15 +111,15 @@ func TestAuditBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, args := range map[string][]string{
-		`--lock: "nolock" is unknown`:               {"--lock", "nolock"},
-		`--only: "noise" is unknown`:                {"--only", "noise"},
-		`--budget: "huge" is unknown`:               {"--budget", "huge"},
-		`--driver: "cloud" is unknown`:              {"--driver", "cloud"},
-		`--client: no command is given`:             {"--client", " "},
-		`--client: clients that are processes need`: {"--client", "true", "--driver", "sim"},
-		`--update-baseline needs --baseline FILE`:   {"--update-baseline"},
-		`redis.yaml describes no service`:           {"redis.yaml"},
-		`junk.json is not a result of lockpick audit`:  {"--baseline", "junk.json"},
+		`--lock: "nolock" is unknown`:                 {"--lock", "nolock"},
+		`--only: "noise" is unknown`:                  {"--only", "noise"},
+		`--budget: "huge" is unknown`:                 {"--budget", "huge"},
+		`--driver: "cloud" is unknown`:                {"--driver", "cloud"},
+		`--client: no command is given`:               {"--client", " "},
+		`--client: clients that are processes need`:   {"--client", "true", "--driver", "sim"},
+		`--update-baseline needs --baseline FILE`:     {"--update-baseline"},
+		`redis.yaml describes no service`:             {"redis.yaml"},
+		`junk.json is not a result of lockpick audit`: {"--baseline", "junk.json"},
 	} {
 		if out, stderr, code := lockpick(t, dir, append([]string{"audit"}, args...)...); code != exitUsage || !strings.Contains(stderr, says) {
 			t.Errorf("%v: exit %d, want %q\n%s\n%s", args, code, says, out, stderr)

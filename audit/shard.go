@@ -18,7 +18,7 @@ const ShardKind = "situations"
 // Sharded is a shard's result of one situation.
 type Sharded struct {
 	Row
-	search.Kept
+	search.ShardFolder
 	Library  string            `json:"library,omitempty"`
 	Versions map[string]string `json:"versions"`
 }
@@ -55,9 +55,9 @@ func RunShard(ctx context.Context, opt Options, s search.Shard, p *search.Part[S
 		return nil
 	}
 	var failed error
-	opt.Done = func(r *Result, row Row, kept search.Kept) {
+	opt.Done = func(r *Result, row Row, folder search.ShardFolder) {
 		if row.Complete {
-			failed = cmp.Or(failed, p.Add(row.ID, Sharded{row, kept, r.Library, r.Versions}))
+			failed = cmp.Or(failed, p.Add(row.ID, Sharded{row, folder, r.Library, r.Versions}))
 		}
 	}
 	_, err := Run(ctx, opt)
@@ -66,7 +66,7 @@ func RunShard(ctx context.Context, opt Options, s search.Shard, p *search.Part[S
 
 // Merged joins the results in parts into one, in a new folder of the store; away is the number of findings whose evidence
 // is on other machines. Situations whose shard is missing are inconclusive.
-func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, away int, err error) {
+func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, elsewhere int, err error) {
 	battery := map[string]Situation{}
 	for _, s := range Battery() {
 		battery[s.ID] = s
@@ -81,7 +81,7 @@ func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, away int,
 		r.Client = strings.Fields(command)
 	}
 	var units []Sharded
-	r.JobResult, units, away, err = search.Collect(p, store, "audit-"+filepath.Base(r.Lock), func(id string) (Sharded, error) {
+	r.JobResult, units, elsewhere, err = search.Collect(p, store, "audit-"+filepath.Base(r.Lock), func(id string) (Sharded, error) {
 		return Sharded{Row: lacking(battery[id], "its shard is missing", "run that shard")}, nil
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, away int,
 		r.Rows = append(r.Rows, u.Row)
 		r.Schedules, r.Leases = r.Schedules+u.Schedules, r.Leases+u.Leases
 	}
-	return r, away, r.write()
+	return r, elsewhere, r.write()
 }
 
 // lacking returns the row of a situation that was not tried.

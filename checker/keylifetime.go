@@ -48,7 +48,7 @@ var KeyLifetime = Property{
 func (r *run) keyLifetime() *judgement {
 	ttl := r.History.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
-	snapshots, told, tokens := 0, 0, 0
+	snapshots, withExpiries, tokens := 0, 0, 0
 	type seen struct{ master, key, token string }
 	all := map[seen]*stored{}
 	over := map[seen]*stored{}
@@ -67,7 +67,7 @@ func (r *run) keyLifetime() *judgement {
 		if v.Expires == nil {
 			continue // the snapshot has no expiries
 		}
-		told++
+		withExpiries++
 		asked := op.Time - v.Delay - v.Took
 		waiting[op.Process] = slices.DeleteFunc(waiting[op.Process], func(s *stored) bool {
 			if asked > s.since+allowed {
@@ -106,7 +106,7 @@ func (r *run) keyLifetime() *judgement {
 			}
 		}
 	}
-	if told == 0 || ttl <= 0 {
+	if withExpiries == 0 || ttl <= 0 {
 		return nil
 	}
 	var found []proven

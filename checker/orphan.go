@@ -191,8 +191,8 @@ func (r *run) orphaned(x *facts.CommandLog, snapshot *history.Op, over time.Dura
 	case x.Releases.Len() == 0:
 		// A lock that reports its votes itself reports each release. The masters' account has only those that were sent,
 		// and nothing is sent over a link that is cut.
-		told := x.Sets.Kind(0).Form == ""
-		if late && !r.StalledIn(over, snapshot.Time) && (told || r.Reachable(x.Party.Client, x.Master, began, snapshot.Time)) {
+		reportsVotes := x.Sets.Kind(0).Form == ""
+		if late && !r.StalledIn(over, snapshot.Time) && (reportsVotes || r.Reachable(x.Party.Client, x.Master, began, snapshot.Time)) {
 			return "unsent"
 		}
 	case heard.Len() > 0 && seen > heard.LastAnswer():

@@ -23,7 +23,7 @@ const ShardKind = "claims"
 // Sharded is a shard's result of one claim.
 type Sharded struct {
 	ClaimResult
-	search.Kept
+	search.ShardFolder
 }
 
 // Compared returns the result without what differs between two verifications of the same code.
@@ -90,16 +90,16 @@ func Shard(ctx context.Context, claims []Claim, opt Options, s search.Shard, p *
 	var mu sync.Mutex
 	var failed error
 	done := opt.Done
-	opt.Done = func(c *ClaimResult, kept search.Kept) {
+	opt.Done = func(c *ClaimResult, folder search.ShardFolder) {
 		if done != nil {
-			done(c, kept)
+			done(c, folder)
 		}
 		if c.Outcome == Undecided && ctx.Err() != nil {
 			return // it remains to be done
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		failed = cmp.Or(failed, p.Add(c.ID, Sharded{*c, kept}))
+		failed = cmp.Or(failed, p.Add(c.ID, Sharded{*c, folder}))
 	}
 	_, err := Verify(ctx, mine, opt)
 	return cmp.Or(err, failed)
@@ -107,8 +107,8 @@ func Shard(ctx context.Context, claims []Claim, opt Options, s search.Shard, p *
 
 // Merged joins the results in parts into one, in a new folder of the store; away is the number of findings whose evidence
 // is on other machines. Claims whose shard is missing are undecided.
-func Merged(p *search.Part[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
-	head, units, away, err := search.Collect(p, store, "claims-"+p.Of["driver"], func(id string) (Sharded, error) {
+func Merged(p *search.Part[Sharded], claims []Claim, store campaign.Store) (r *Result, elsewhere int, err error) {
+	head, units, elsewhere, err := search.Collect(p, store, "claims-"+p.Of["driver"], func(id string) (Sharded, error) {
 		i := slices.IndexFunc(claims, func(c Claim) bool { return c.ID == id })
 		if i < 0 {
 			return Sharded{}, fmt.Errorf("%w: claim %s is in none of the catalogues: name its catalogue", search.ErrParts, id)
@@ -122,7 +122,7 @@ func Merged(p *search.Part[Sharded], claims []Claim, store campaign.Store) (r *R
 	for _, u := range units {
 		r.Claims = append(r.Claims, u.ClaimResult)
 	}
-	return r, away, search.WriteResult(filepath.Join(r.Folder, ResultFile), r)
+	return r, elsewhere, search.WriteResult(filepath.Join(r.Folder, ResultFile), r)
 }
 
 // lacking returns the result of a claim that no shard has verified.

@@ -21,10 +21,10 @@ import (
 // Options says how to verify claims.
 type Options struct {
 	search.JobOptions
-	Keep   string                          // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
-	Client []string                        // the command that runs as a client process
-	Trust  func(campaign.Program) error    // asked before a program that a claim names is started, see campaign.Options
-	Done   func(*ClaimResult, search.Kept) // called after each claim; may be nil
+	Keep   string                                 // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
+	Client []string                               // the command that runs as a client process
+	Trust  func(campaign.Program) error           // asked before a program that a claim names is started, see campaign.Options
+	Done   func(*ClaimResult, search.ShardFolder) // called after each claim; may be nil
 }
 
 // Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters the
@@ -341,9 +341,9 @@ func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 	}
 	v.mu.Unlock()
 	if v.opt.Done != nil {
-		kept, err := search.KeptIn(v.bench.Folder.Dir, time.Since(v.started))
+		folder, err := search.NewShardFolder(v.bench.Folder.Dir, time.Since(v.started))
 		v.failed(err)
-		v.opt.Done(c.result, kept)
+		v.opt.Done(c.result, folder)
 	}
 }
 

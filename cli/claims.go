@@ -132,7 +132,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	flags.Drivers, flags.Store, flags.Progress, flags.Live, flags.Report = drivers(), campaign.Store{Dir: flags.store}, show.line, show.steps, writeReport
 	opt := claims.Options{
 		JobOptions: flags.JobOptions, Keep: flags.evidence, Client: []string{self, "client"}, Trust: flags.programs.allow,
-		Done: func(c *claims.ClaimResult, _ search.Kept) {
+		Done: func(c *claims.ClaimResult, _ search.ShardFolder) {
 			if c.Outcome == claims.Unexpected || c.Outcome == claims.Undecided {
 				show.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
 			}

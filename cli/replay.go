@@ -78,7 +78,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 	if err != nil {
 		return err
 	}
-	var told *history.History
+	var firstReproduced *history.History
 	tried := 0
 	how.Each = func(dir string, h *history.History, r *judge.Result, reproduced bool) error {
 		show.done()
@@ -88,8 +88,8 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 			outcome = "reproduced"
 		}
 		show.line("attempt %d of at most %d: %s (%s)", tried, how.Attempts, outcome, dir)
-		if reproduced && told == nil {
-			told = h
+		if reproduced && firstReproduced == nil {
+			firstReproduced = h
 		}
 		if tried == 1 && r.Driver == scenario.Sim && recorded != "" {
 			if err := compare(show, recorded, dir); err != nil {
@@ -107,7 +107,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 		err = reports.ReplayedJSON(os.Stdout, out)
 	} else {
 		if out.First != nil {
-			if err := (output{to: os.Stdout}).print(told, out.First); err != nil {
+			if err := (output{to: os.Stdout}).print(firstReproduced, out.First); err != nil {
 				return err
 			}
 			fmt.Println()

@@ -113,9 +113,9 @@ func readParts[R any](kind string, files []string) (*search.Part[R], error) {
 }
 
 // noteAway prints how many findings have their runs on other machines.
-func noteAway(away int) {
-	if away > 0 {
-		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", plural.Count(away, "finding", "findings"))
+func noteAway(elsewhere int) {
+	if elsewhere > 0 {
+		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", plural.Count(elsewhere, "finding", "findings"))
 	}
 }
 
@@ -152,11 +152,11 @@ func claimsParts(cmd *cobra.Command, files []string, flags claimsFlags) error {
 	if err != nil {
 		return err
 	}
-	r, away, err := claims.Merged(p, all, campaign.Store{Dir: flags.store})
+	r, elsewhere, err := claims.Merged(p, all, campaign.Store{Dir: flags.store})
 	if err != nil {
 		return usageError{err}
 	}
-	noteAway(away)
+	noteAway(elsewhere)
 	return reportClaims(cmd.OutOrStdout(), all, r, before, flags)
 }
 
@@ -173,11 +173,11 @@ func auditParts(cmd *cobra.Command, files []string, flags auditFlags) error {
 	if err != nil {
 		return err
 	}
-	r, away, err := audit.Merged(p, campaign.Store{Dir: flags.store})
+	r, elsewhere, err := audit.Merged(p, campaign.Store{Dir: flags.store})
 	if err != nil {
 		return usageError{err}
 	}
-	noteAway(away)
+	noteAway(elsewhere)
 	judged, err := audit.Judge(r, before, flags.strict)
 	if err != nil {
 		return usageError{fmt.Errorf("--baseline %s: %w", flags.baseline, err)}

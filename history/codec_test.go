@@ -179,7 +179,7 @@ func operations() *rapid.Generator[Op] {
 			F:   rapid.OneOf(text, rapid.SampledFrom(knownOperations)).Draw(t, "f"),
 			Key: text.Draw(t, "key"), Value: rapid.OneOf(rapid.Just[*Value](nil), values).Draw(t, "v"), Error: text.Draw(t, "error"),
 		}
-		if op.lacks() != "" {
+		if op.missingField() != "" {
 			op.Value = values.Draw(t, "required value")
 		}
 		return op

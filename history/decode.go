@@ -70,30 +70,30 @@ func (d *decoder) object(all []field, into unsafe.Pointer, inside string) bool {
 func (d *decoder) field(f *field, into unsafe.Pointer) (ok bool) {
 	switch f.kind {
 	case textField:
-		return d.text(in[string](f, into))
+		return d.text(fieldAt[string](f, into))
 	case typeField:
-		return d.kind(in[Type](f, into))
+		return d.kind(fieldAt[Type](f, into))
 	case numberField:
-		return number(d, in[int64](f, into))
+		return number(d, fieldAt[int64](f, into))
 	case countField:
 		var n int64
 		ok = number(d, &n)
-		*in[int](f, into) = int(n)
+		*fieldAt[int](f, into) = int(n)
 	case flagField:
-		return d.boolean(in[bool](f, into))
+		return d.boolean(fieldAt[bool](f, into))
 	case offsetField:
 		var n time.Duration
 		ok = number(d, &n)
-		*in[*time.Duration](f, into) = &n
+		*fieldAt[*time.Duration](f, into) = &n
 	case listField:
-		return d.list(in[[]string](f, into))
+		return d.list(fieldAt[[]string](f, into))
 	case textsField:
-		return plainMap(d, in[map[string]string](f, into), (*decoder).text)
+		return plainMap(d, fieldAt[map[string]string](f, into), (*decoder).text)
 	case timesField:
-		return plainMap(d, in[map[string]time.Duration](f, into), number)
+		return plainMap(d, fieldAt[map[string]time.Duration](f, into), number)
 	case valueField:
 		v := d.newValue()
-		*in[*Value](f, into) = v
+		*fieldAt[*Value](f, into) = v
 		return d.object(valueFields, unsafe.Pointer(v), "value.")
 	}
 	return ok // a rate has a fraction

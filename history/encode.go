@@ -17,39 +17,39 @@ import (
 func appendOp(b []byte, op *Op) ([]byte, error) { return appendStruct(b, opFields, unsafe.Pointer(op)) }
 
 // appendStruct appends the fields of a struct.
-func appendStruct(b []byte, all []field, at unsafe.Pointer) (_ []byte, err error) {
+func appendStruct(b []byte, all []field, base unsafe.Pointer) (_ []byte, err error) {
 	b = append(b, '{')
 	for i := range all {
 		f := &all[i]
 		switch f.kind {
 		case textField, typeField:
-			if s := *in[string](f, at); s != "" || f.always {
+			if s := *fieldAt[string](f, base); s != "" || f.always {
 				b = appendString(f.begin(b), s)
 			}
 		case numberField:
-			if n := *in[int64](f, at); n != 0 || f.always {
+			if n := *fieldAt[int64](f, base); n != 0 || f.always {
 				b = strconv.AppendInt(f.begin(b), n, 10)
 			}
 		case countField:
-			if n := *in[int](f, at); n != 0 || f.always {
+			if n := *fieldAt[int](f, base); n != 0 || f.always {
 				b = strconv.AppendInt(f.begin(b), int64(n), 10)
 			}
 		case flagField:
-			if *in[bool](f, at) {
+			if *fieldAt[bool](f, base) {
 				b = append(f.begin(b), "true"...)
 			}
 		case rateField:
-			if rate := *in[float64](f, at); rate != 0 {
+			if rate := *fieldAt[float64](f, base); rate != 0 {
 				text, problem := json.Marshal(rate)
 				err = cmp.Or(err, problem)
 				b = append(f.begin(b), text...)
 			}
 		case offsetField:
-			if n := *in[*time.Duration](f, at); n != nil {
+			if n := *fieldAt[*time.Duration](f, base); n != nil {
 				b = strconv.AppendInt(f.begin(b), int64(*n), 10)
 			}
 		case listField:
-			if list := *in[[]string](f, at); len(list) > 0 {
+			if list := *fieldAt[[]string](f, base); len(list) > 0 {
 				b = f.begin(b)
 				for i, s := range list {
 					b = appendString(append(b, "[,"[min(i, 1)]), s)
@@ -57,15 +57,15 @@ func appendStruct(b []byte, all []field, at unsafe.Pointer) (_ []byte, err error
 				b = append(b, ']')
 			}
 		case textsField:
-			if m := *in[map[string]string](f, at); len(m) > 0 || f.empty && m != nil {
+			if m := *fieldAt[map[string]string](f, base); len(m) > 0 || f.empty && m != nil {
 				b = appendMap(f.begin(b), m, appendString)
 			}
 		case timesField:
-			if m := *in[map[string]time.Duration](f, at); len(m) > 0 || f.empty && m != nil {
+			if m := *fieldAt[map[string]time.Duration](f, base); len(m) > 0 || f.empty && m != nil {
 				b = appendMap(f.begin(b), m, func(b []byte, d time.Duration) []byte { return strconv.AppendInt(b, int64(d), 10) })
 			}
 		case valueField:
-			if v := *in[*Value](f, at); v != nil {
+			if v := *fieldAt[*Value](f, base); v != nil {
 				var problem error
 				b, problem = appendStruct(f.begin(b), valueFields, unsafe.Pointer(v))
 				err = cmp.Or(err, problem)

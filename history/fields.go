@@ -62,8 +62,8 @@ func fieldsOf[T any]() (all []field) {
 	return all
 }
 
-// in returns the address of the field in a struct, whose type must be T.
-func in[T any](f *field, at unsafe.Pointer) *T { return (*T)(unsafe.Add(at, f.offset)) }
+// fieldAt returns the address of the field in a struct, whose type must be T.
+func fieldAt[T any](f *field, base unsafe.Pointer) *T { return (*T)(unsafe.Add(base, f.offset)) }
 
 // fieldNamed returns the index of a field, or -1. It looks from the index next on, because fields are written in their order.
 func fieldNamed(all []field, name []byte, next int) int {

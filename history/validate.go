@@ -150,19 +150,19 @@ func (v *Value) durations() []namedDuration {
 
 // check returns an error if an operation lacks a required field.
 func (op *Op) check(unknown []string) error {
-	lacks := op.lacks()
-	if lacks == "" {
+	missingField := op.missingField()
+	if missingField == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s %s of %s has no %q", op.F, op.Type, named(op.Process), lacks)
+	text := fmt.Sprintf("%s %s of %s has no %q", op.F, op.Type, named(op.Process), missingField)
 	if len(unknown) > 0 {
 		text += ", but the unknown field " + quoted(unknown[0])
 	}
 	return errors.New(text)
 }
 
-// lacks returns the name of a required field that an operation does not have, or "".
-func (op *Op) lacks() string {
+// missingField returns the name of a required field that an operation does not have, or "".
+func (op *Op) missingField() string {
 	v := op.Value
 	switch op.F {
 	case FVote, FChange, FState, FSnapshot, FStall, FRead, FWrite, FMark:

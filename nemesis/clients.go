@@ -43,14 +43,14 @@ func (o *clientOrder) install(context.Context) error {
 }
 
 func (o *clientOrder) heal(context.Context) (proof, string, error) {
-	struck := o.undo()
+	affected := o.undo()
 	switch {
-	case len(struck) == 0 && o.f.step.Point == "":
+	case len(affected) == 0 && o.f.step.Point == "":
 		return refuted, "no client could be " + o.what, nil
-	case len(struck) == 0:
+	case len(affected) == 0:
 		return refuted, "no client came to " + o.f.step.Point, nil
 	}
-	return proven, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.Join(struck, " "), o.what, o.f.step.Point)), nil
+	return proven, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.Join(affected, " "), o.what, o.f.step.Point)), nil
 }
 
 // newClientClock sets clients' clocks wrong. A jump changes only the wall clock; a rate changes
@@ -60,7 +60,7 @@ func newClientClock(n *Nemesis, f *injection) effect {
 	if text == "" {
 		text = "x" + strconv.FormatFloat(f.step.Rate, 'g', -1, 64)
 	}
-	c, strobe := f.bend(text)
+	c, strobe := f.parseClock(text)
 	return &clientClock{n: n, f: f, clock: c, strobe: strobe}
 }
 
@@ -144,7 +144,7 @@ func init() {
 	}})
 	implement("client-clock", implementation{new: newClientClock, shape: func(n *Nemesis, plan Plan, s *Step) {
 		if s.Clock = plan.ClientClock; s.Clock == "" {
-			d := n.around(2 * n.env.TTL).String()
+			d := n.jitter(2 * n.env.TTL).String()
 			s.Clock = pick(n.random, []string{"x0.5", "x0.9", "x1.1", "x2", "+" + d, "-" + d})
 		}
 		s.Clients = []string{Any}

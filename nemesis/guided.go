@@ -49,7 +49,7 @@ func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 		}
 		n.strike(ctx, plan, strikes, debut)
 		mend()
-		if n.env.Runtime.Sleep(ctx, min(n.around(plan.Interval/2), debut.left(n.now()))) != nil {
+		if n.env.Runtime.Sleep(ctx, min(n.jitter(plan.Interval/2), debut.left(n.now()))) != nil {
 			break
 		}
 	}
@@ -94,10 +94,10 @@ func (n *Nemesis) voteless() bool {
 
 // debut spreads the first strikes of all kinds over the first quarter of the run.
 type debut struct {
-	begun   time.Duration
-	quarter time.Duration // 0: the length of the run is unknown, and no strike is ever due
-	kinds   int
-	struck  int // number of kinds that have struck
+	begun    time.Duration
+	quarter  time.Duration // 0: the length of the run is unknown, and no strike is ever due
+	kinds    int
+	injected int // number of kinds that have struck
 }
 
 func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
@@ -105,7 +105,7 @@ func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
 }
 
 // over reports whether every kind has struck once.
-func (d *debut) over() bool { return d.struck == d.kinds }
+func (d *debut) over() bool { return d.injected == d.kinds }
 
 // left returns the time until the next kind's first strike is due, at least 0. When all kinds
 // have struck, it returns a time longer than any run.
@@ -113,7 +113,7 @@ func (d *debut) left(now time.Duration) time.Duration {
 	if d.over() || d.quarter == 0 {
 		return forever
 	}
-	due := d.begun + d.quarter*time.Duration(d.struck+1)/time.Duration(d.kinds+1)
+	due := d.begun + d.quarter*time.Duration(d.injected+1)/time.Duration(d.kinds+1)
 	return max(0, due-now)
 }
 
@@ -199,7 +199,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 	}
 	n.deal(strikes)
 	if !debut.over() {
-		debut.struck++
+		debut.injected++
 	}
 	healed, end := n.env.Runtime.WithCancelCause(context.Background())
 	random := n.fork()
@@ -239,7 +239,7 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 		s.Masters, s.Clients = []string{All}, []string{l.client}
 	case kind.Forgets():
 		if kind.Clock == fault.MasterClock && plan.Clock == "" {
-			s.Clock = "+" + n.around(2*n.env.TTL).String() // a jump forward ends keys too early
+			s.Clock = "+" + n.jitter(2*n.env.TTL).String() // a jump forward ends keys too early
 		}
 		all := len(n.env.Cluster.Masters())
 		spare := max(1, len(voters)-(all-(all/2+1)))

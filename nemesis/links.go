@@ -190,19 +190,19 @@ func (e *linkEffect) proof(d cluster.LinkCounts) proof {
 
 // tell describes the counts of links as text.
 func tell(d cluster.LinkCounts, links int) string {
-	var told []string
+	var parts []string
 	for _, x := range []struct {
 		n         int64
 		one, many string
 	}{{d.Held, "byte held", "bytes held"}, {d.Dropped, "byte dropped", "bytes dropped"}, {d.Delayed, "byte delayed", "bytes delayed"}, {d.Refused, "connection refused", "connections refused"}} {
 		if x.n > 0 {
-			told = append(told, plural.Count(int(x.n), x.one, x.many))
+			parts = append(parts, plural.Count(int(x.n), x.one, x.many))
 		}
 	}
-	if len(told) == 0 {
-		told = append(told, "nothing held, dropped, delayed or refused")
+	if len(parts) == 0 {
+		parts = append(parts, "nothing held, dropped, delayed or refused")
 	}
-	return strings.Join(told, ", ") + " on " + plural.Count(links, "link", "links")
+	return strings.Join(parts, ", ") + " on " + plural.Count(links, "link", "links")
 }
 
 func init() {
@@ -212,7 +212,7 @@ func init() {
 	implement("peers", implementation{new: newPeers})
 	implement("client-partition", implementation{new: newPartition, shape: func(n *Nemesis, _ Plan, s *Step) {
 		// Longer than the lease is valid, and long enough for other clients to use theirs.
-		s.For = 2*n.env.TTL + n.around(n.env.TTL/2)
+		s.For = 2*n.env.TTL + n.jitter(n.env.TTL/2)
 		s.Direction = Both
 		s.Clients = []string{Holder}
 		if _, _, held := n.watch.latest(n.now()); !held {

@@ -52,9 +52,9 @@ func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 	return c, strobe, nil
 }
 
-// bend parses a clock fault, and records it as parameters of the fault: the setting as it was
+// parseClock parses a clock fault, and records it as parameters of the fault: the setting as it was
 // written, and separately the rate, the offset or the amount of strobing.
-func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
+func (f *injection) parseClock(text string) (c cluster.Clock, strobe bool) {
 	f.params["clock"] = text
 	c, strobe, _ = ParseClock(text)
 	switch {
@@ -129,7 +129,7 @@ func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[s
 
 // lost describes the keys that masters stored before and no longer store.
 func lost(before, after map[string]cluster.Snapshot) string {
-	var told []string
+	var parts []string
 	for _, m := range slices.Sorted(maps.Keys(before)) {
 		var keys []string
 		for key, token := range before[m].Keys {
@@ -139,18 +139,18 @@ func lost(before, after map[string]cluster.Snapshot) string {
 		}
 		slices.Sort(keys)
 		if len(keys) > 0 {
-			told = append(told, fmt.Sprintf("%s lost %s", m, strings.Join(keys, " ")))
+			parts = append(parts, fmt.Sprintf("%s lost %s", m, strings.Join(keys, " ")))
 		}
 	}
-	if len(told) == 0 {
+	if len(parts) == 0 {
 		return "no lock was lost at once"
 	}
-	return strings.Join(told, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // newClock sets the wall clocks of masters wrong.
 func newClock(n *Nemesis, f *injection) effect {
-	c, strobe := f.bend(f.step.Clock)
+	c, strobe := f.parseClock(f.step.Clock)
 	return &clock{n: n, f: f, clock: c, strobe: strobe}
 }
 

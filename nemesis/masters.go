@@ -62,17 +62,17 @@ func (p *pause) heal(ctx context.Context) (proof, string, error) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var told []string
+	var descriptions []string
 	for _, m := range p.f.masterNames() {
-		told = append(told, m+" "+cmp.Or(p.served[m], "stood still"))
+		descriptions = append(descriptions, m+" "+cmp.Or(p.served[m], "stood still"))
 	}
 	if len(p.served) == len(p.f.masters) {
-		return refuted, strings.Join(told, "; "), err
+		return refuted, strings.Join(descriptions, "; "), err
 	}
 	if p.n.voteless() { // no votes will show that a server was silent: that it stood still is certain
-		return proven, strings.Join(told, "; "), err
+		return proven, strings.Join(descriptions, "; "), err
 	}
-	return unproven, strings.Join(told, "; "), err
+	return unproven, strings.Join(descriptions, "; "), err
 }
 
 // newKill ends masters with SIGKILL and starts them again.
@@ -90,11 +90,11 @@ type restart struct {
 	f    *injection
 	stop func(context.Context, cluster.Master) error
 
-	mu     sync.Mutex
-	before map[string]cluster.Snapshot
-	down   []string // the masters that were down already
-	told   []string // a description for each master
-	proof  proof
+	mu           sync.Mutex
+	before       map[string]cluster.Snapshot
+	down         []string // the masters that were down already
+	descriptions []string // a description for each master
+	proof        proof
 }
 
 // lookRunning is the timeout for a master to list the keys that it stores.
@@ -152,8 +152,8 @@ func (r *restart) heal(ctx context.Context) (proof, string, error) {
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.Sort(r.told)
-	return r.proof, strings.Join(r.told, "; "), err
+	slices.Sort(r.descriptions)
+	return r.proof, strings.Join(r.descriptions, "; "), err
 }
 
 // tell records what happened to a master, and whether that shows that the fault took
@@ -164,7 +164,7 @@ func (r *restart) tell(tookEffect bool, what string) {
 	if tookEffect {
 		r.proof = proven
 	}
-	r.told = append(r.told, what)
+	r.descriptions = append(r.descriptions, what)
 }
 
 // compare describes the effect of a restart on the keys of a master. A key that is gone may

@@ -63,7 +63,7 @@ func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 // when all faults have healed.
 func (n *Nemesis) Random(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
-	for n.env.Runtime.Sleep(ctx, n.around(plan.Interval)) == nil {
+	for n.env.Runtime.Sleep(ctx, n.jitter(plan.Interval)) == nil {
 		s, random := plannedStep{Step: n.draw(plan)}, n.fork()
 		n.spawn(func() { n.inject(ctx, s, random) })
 	}
@@ -98,8 +98,8 @@ func (n *Nemesis) untilEnd(ctx context.Context) {
 	n.settle()
 }
 
-// around returns a random time from half of d to one and a half of d.
-func (n *Nemesis) around(d time.Duration) time.Duration {
+// jitter returns a random time from half of d to one and a half of d.
+func (n *Nemesis) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(n.random.Int64N(int64(d)+1))
 }
 
@@ -149,10 +149,10 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 	case kind.Hits == fault.Clients:
 		// The pause is longer than the client's lease is valid, and long enough for other
 		// clients to use their leases.
-		s.For = 2*n.env.TTL + n.around(n.env.TTL/2)
+		s.For = 2*n.env.TTL + n.jitter(n.env.TTL/2)
 		s.Point = pick(n.random, plan.Points)
 	default:
-		s.For = n.around(n.env.TTL * 3 / 4)
+		s.For = n.jitter(n.env.TTL * 3 / 4)
 		s.Mode = pick(n.random, []cluster.Mode{cluster.Hold, cluster.Drop})
 		s.Direction = pick(n.random, []string{Both, Requests, Replies})
 		s.Delay = time.Duration(1+n.random.Int64N(3)) * n.env.TTL / 80
@@ -172,7 +172,7 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 // drawClock draws the change of a clock. Jumps are about as long as the TTL, because shorter
 // ones rarely end a lease.
 func (n *Nemesis) drawClock() string {
-	d := n.around(2 * n.env.TTL)
+	d := n.jitter(2 * n.env.TTL)
 	return pick(n.random, []string{"+" + d.String(), "-" + d.String(), "x1.5", "x0.5", "~" + d.String()})
 }
 

@@ -231,14 +231,14 @@ func (t *timeline) addPauses(ops []history.Op, n *names) {
 			open[op.Process] = going[1:]
 		}
 	}
-	told := len(t.pauses)
+	fromHistory := len(t.pauses)
 	for _, f := range t.faults {
 		if fault.Of(f.Name).Client != fault.ClientStops || !f.Installed {
 			continue
 		}
 		for _, name := range f.Clients {
 			c := n.clients.of(name)
-			if c >= 0 && !slices.ContainsFunc(t.pauses[:told], func(p pause) bool {
+			if c >= 0 && !slices.ContainsFunc(t.pauses[:fromHistory], func(p pause) bool {
 				return p.client == c && p.from < f.To && f.From < p.to
 			}) {
 				t.pauses = append(t.pauses, pause{client: c, from: f.From, to: f.To})

@@ -84,28 +84,28 @@ func NewPartOf[R any](kind string, o *JobOptions, of map[string]string, units []
 	return NewPart[R](kind, of, units, s), nil
 }
 
-// Kept names the folder in which a shard keeps the evidence of a unit, and how long the shard had worked when the unit
+// ShardFolder names the folder in which a shard keeps the evidence of a unit, and how long the shard had worked when the unit
 // was done.
-type Kept struct {
+type ShardFolder struct {
 	Folder string        `json:"folder"` // absolute
 	Took   time.Duration `json:"took"`   // ns
 }
 
-// KeptIn returns the Kept of a folder, with its absolute path. An error is a *judge.HarnessError.
-func KeptIn(folder string, took time.Duration) (Kept, error) {
+// NewShardFolder returns the ShardFolder of a path, which it makes absolute. An error is a *judge.HarnessError.
+func NewShardFolder(folder string, took time.Duration) (ShardFolder, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
-		return Kept{}, &judge.HarnessError{Err: err}
+		return ShardFolder{}, &judge.HarnessError{Err: err}
 	}
-	return Kept{folder, took}, nil
+	return ShardFolder{folder, took}, nil
 }
 
-// kept returns the Kept, also of a result that embeds it.
-func (k Kept) kept() Kept { return k }
+// shardFolder returns the ShardFolder, also of a result that embeds it.
+func (k ShardFolder) shardFolder() ShardFolder { return k }
 
-// Unit is the result of a unit of claims or of an audit. It embeds its Kept.
+// Unit is the result of a unit of claims or of an audit. It embeds its ShardFolder.
 type Unit interface {
-	kept() Kept
+	shardFolder() ShardFolder
 	// EachRun calls visit for the run of each finding, and the command that replays it; nil: findings have none.
 	EachRun(visit func(run, command *string))
 }
@@ -114,7 +114,7 @@ type Unit interface {
 // missing returns the result of a unit that no shard has done. Collect copies the evidence from the shards' folders into
 // a new folder of the store with a name; away is the number of findings whose runs are not on this machine: they lose
 // their run and command.
-func Collect[R Unit](p *Part[R], store campaign.Store, name string, missing func(id string) (R, error)) (r JobResult, units []R, away int, err error) {
+func Collect[R Unit](p *Part[R], store campaign.Store, name string, missing func(id string) (R, error)) (r JobResult, units []R, elsewhere int, err error) {
 	now := time.Now()
 	r = JobResult{Driver: p.Of[ofDriver], Budget: p.Of[ofBudget], Started: now.UTC(), Interrupted: len(p.Missing()) > 0, Versions: p.Versions()}
 	if r.Seed, err = strconv.ParseUint(p.Of[ofSeed], 10, 64); err != nil {
@@ -136,14 +136,14 @@ func Collect[R Unit](p *Part[R], store campaign.Store, name string, missing func
 	r.Folder = filepath.Join(store.Dir, dir)
 	took := map[string]time.Duration{} // by folder: what its last unit says
 	for i, unit := range units {
-		k := unit.kept()
+		k := unit.shardFolder()
 		took[k.Folder] = max(took[k.Folder], k.Took)
 		unit.EachRun(func(run, command *string) {
 			if *run == "" || err != nil {
 				return
 			}
 			if err = k.move(run, command, p.Units[i], r.Folder); *run == "" {
-				away++
+				elsewhere++
 			}
 		})
 		if err != nil {
@@ -153,13 +153,13 @@ func Collect[R Unit](p *Part[R], store campaign.Store, name string, missing func
 	for _, t := range took {
 		r.Took += t
 	}
-	return r, units, away, nil
+	return r, units, elsewhere, nil
 }
 
 // move copies a run that is evidence of a unit into a folder, and changes its name and the command that replays it. Both
 // become empty if the run is not on this machine. The new name begins with the unit's, because two shards may have
 // begun runs in the same second. An error is a *judge.HarnessError.
-func (k Kept) move(run, command *string, unit, to string) error {
+func (k ShardFolder) move(run, command *string, unit, to string) error {
 	name := filepath.Base(unit) + "-" + filepath.Base(*run)
 	here, err := campaign.Store{Dir: to}.CopyRun(filepath.Join(k.Folder, filepath.Base(*run)), name)
 	if err != nil {

@@ -93,7 +93,7 @@ func (l *Lint) Result(now time.Time, missed Missed) Result {
 		}
 	}
 	r.Figures = l.figures(elapsed)
-	r.Notes = append(r.Notes, told(r.Errors)...)
+	r.Notes = append(r.Notes, errorNotes(r.Errors)...)
 	if l.unknownScripts > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d calls of scripts whose text was never seen were left out: restart the clients, or SCRIPT FLUSH", l.unknownScripts))
 	}
@@ -119,8 +119,8 @@ var meaning = map[string]string{
 	"READONLY":    "the server is a replica, which does not decide who holds the lock: a client still has the address of a former master",
 }
 
-// told words the errors that servers answered.
-func told(errors map[string]int) (notes []string) {
+// errorNotes words the errors that servers answered.
+func errorNotes(errors map[string]int) (notes []string) {
 	for _, code := range slices.Sorted(maps.Keys(errors)) {
 		note := fmt.Sprintf("%s was answered %s to commands on keys that may be locks", code, plural.Times(errors[code]))
 		if what := meaning[code]; what != "" {

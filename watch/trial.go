@@ -72,14 +72,14 @@ func tried(script *lua.Script, keys, argv []string, now time.Time) shape {
 	}
 	failed, reads := reply.Kind == keyspace.ReplyError, false
 	for _, kind := range kinds {
-		other := t.holding(kind, foreign)
+		other := t.keyState(kind, foreign)
 		untouched, no := t.run(other, argv)
 		failed = failed && no.Kind == keyspace.ReplyError
 		if s := t.acts(other, untouched); s.action != none {
 			return s // on anybody's
 		}
 		for i, arg := range argv[:min(len(argv), maxTokenArgs)] {
-			own := t.holding(kind, arg)
+			own := t.keyState(kind, arg)
 			after, yes := t.run(own, argv)
 			failed = failed && yes.Kind == keyspace.ReplyError
 			reads = reads || yes.Kind != keyspace.ReplyError && no.Kind != keyspace.ReplyError && !reflect.DeepEqual(yes, no)
@@ -129,8 +129,8 @@ func (t *trial) acts(before, after map[string]keyspace.Value) shape {
 	return shape{}
 }
 
-// holding returns the keys of a lock that somebody has.
-func (t *trial) holding(kind, token string) map[string]keyspace.Value {
+// keyState returns the keys of a lock that somebody has.
+func (t *trial) keyState(kind, token string) map[string]keyspace.Value {
 	v := keyspace.Value{Text: token, Expires: t.now + 7*time.Hour.Milliseconds() + 1}
 	switch kind {
 	case keyspace.Hash:

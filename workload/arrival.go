@@ -28,7 +28,7 @@ func (c *client) arrive(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.stays = a.Hold
+		c.sectionLength = a.Hold
 		key := c.w.keys[0]
 		if a.Key != "" {
 			key = c.w.config.KeyPrefix + a.Key

@@ -19,19 +19,19 @@ var ErrUnbent = errors.New("the clients' clocks cannot be bent")
 
 // setClock bends the client's clocks.
 func (c *client) setClock(to cluster.Clock) error {
-	now, err := c.bend(to)
+	now, err := c.applyClock(to)
 	if now {
-		c.bent(to)
+		c.recordClock(to)
 	}
 	return err
 }
 
-// bend gives the client's clocks a setting, and reports whether they use it at once.
-func (c *client) bend(to cluster.Clock) (now bool, err error) {
+// applyClock gives the client's clocks a setting, and reports whether they use it at once.
+func (c *client) applyClock(to cluster.Clock) (now bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.asked
-	c.asked = &to
+	before := c.requestedClock
+	c.requestedClock = &to
 	b, ok := c.lock.(bender)
 	if !ok {
 		c.clock.Set(to)
@@ -41,17 +41,17 @@ func (c *client) bend(to cluster.Clock) (now bool, err error) {
 	case errors.Is(err, ErrGone): // a client that has ended restarts with the new setting
 		return false, nil
 	case errors.Is(err, ErrUnbent):
-		c.asked = before
+		c.requestedClock = before
 	}
 	return now, err
 }
 
-// bent records the client's current clocks. If the end of its lease thereby changes, bent records
+// recordClock records the client's current clocks. If the end of its lease thereby changes, bent records
 // that, too.
-func (c *client) bent(to cluster.Clock) {
+func (c *client) recordClock(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.goesBy = to
+	c.confirmedClock = to
 	v := &history.Value{Rate: rateOf(to)}
 	if to.Offset != 0 {
 		v.Offset = &to.Offset
@@ -64,8 +64,8 @@ func (c *client) bent(to cluster.Clock) {
 		c.record(history.Info, history.FClock, c.outer.key, &history.Value{Rate: v.Rate, Token: l.Token(), ValidUntil: c.until(l)}, nil)
 	}
 	if c.wake != nil {
-		c.wake(errBent)
+		c.wake(errClockChanged)
 	}
 }
 
-var errBent = errors.New("the clock was bent")
+var errClockChanged = errors.New("the clock was bent")

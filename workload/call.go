@@ -212,7 +212,7 @@ func (c *client) limit() time.Duration {
 		masters = len(c.env.Masters.Names())
 	}
 	c.mu.Lock()
-	rate := min(rateOf(c.goesBy), 1)
+	rate := min(rateOf(c.confirmedClock), 1)
 	c.mu.Unlock()
 	return time.Duration(float64(2*masters)*float64(per)/rate) + time.Second
 }

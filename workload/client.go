@@ -16,28 +16,28 @@ import (
 
 // client is one user of the lock.
 type client struct {
-	w       *Workload
-	name    string
-	number  int
-	env     Env
-	program *program // the program that the client is part of; nil: it is a process of its own
-	clock   *Clock
-	random  *rand.Rand
-	written int64         // number of its writes
-	stays   time.Duration // length of the current critical section, if it has arrivals
+	w             *Workload
+	name          string
+	number        int
+	env           Env
+	program       *program // the program that the client is part of; nil: it is a process of its own
+	clock         *Clock
+	random        *rand.Rand
+	written       int64         // number of its writes
+	sectionLength time.Duration // length of the current critical section, if it has arrivals
 
-	mu        sync.Mutex // for callers that change the clock; the client itself reads lock without it
-	lock      Lock       // a new one after each restart of the client
-	lease     Lease      // the lease that it holds; nil: none
-	key       string
-	outer     keyedLease // the lease that it holds beside, of a re-entrant lock that it has acquired again
-	outerTold bool       // the lock said that the outer lease is over, at the time lost
-	released  keyedLease // the lease that it released last, since it was started
-	told      bool       // the lock said, at the time lost, that the lease is over
-	lost      time.Duration
-	asked     *cluster.Clock          // the latest setting that was ordered; nil if there was none
-	goesBy    cluster.Clock           // the setting that it certainly uses
-	wake      context.CancelCauseFunc // ends its current sleep; may be nil
+	mu             sync.Mutex // for callers that change the clock; the client itself reads lock without it
+	lock           Lock       // a new one after each restart of the client
+	lease          Lease      // the lease that it holds; nil: none
+	key            string
+	outer          keyedLease // the lease that it holds beside, of a re-entrant lock that it has acquired again
+	outerLost      bool       // the lock said that the outer lease is over, at the time lost
+	released       keyedLease // the lease that it released last, since it was started
+	leaseLost      bool       // the lock said, at the time lost, that the lease is over
+	lost           time.Duration
+	requestedClock *cluster.Clock          // the latest setting that was ordered; nil if there was none
+	confirmedClock cluster.Clock           // the setting that it certainly uses
+	wake           context.CancelCauseFunc // ends its current sleep; may be nil
 
 	calls calls
 	redis RedisKeys
@@ -150,18 +150,18 @@ func (c *client) renew(lock Lock) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lock = lock
-	c.goesBy = cluster.Clock{}
-	if c.asked == nil {
+	c.confirmedClock = cluster.Clock{}
+	if c.requestedClock == nil {
 		return nil
 	}
 	b, ok := lock.(bender)
 	if !ok {
-		c.goesBy = *c.asked
+		c.confirmedClock = *c.requestedClock
 		return nil
 	}
-	now, err := b.SetClock(*c.asked)
+	now, err := b.SetClock(*c.requestedClock)
 	if now {
-		c.goesBy = *c.asked
+		c.confirmedClock = *c.requestedClock
 	}
 	if errors.Is(err, ErrGone) || errors.Is(err, ErrUnbent) { // its next call reports that it has ended again
 		return nil
@@ -222,7 +222,7 @@ func (b bounded) Deadline() (time.Time, bool) { return b.end, true }
 func (c *client) granted(f, key string, l Lease, v history.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lease, c.key, c.told = l, key, false
+	c.lease, c.key, c.leaseLost = l, key, false
 	v.Token, v.ValidUntil = l.Token(), c.until(l)
 	c.record(history.OK, f, key, &v, nil)
 }
@@ -275,11 +275,11 @@ func (c *client) section(ctx context.Context, key string, lease Lease, share Sha
 		if lease, share, alive = c.changeMode(key, lease, share); !alive {
 			return lease, false
 		}
-		goOn, alive := c.begin(guarded, lease, share, i == 0)
+		stayInside, alive := c.begin(guarded, lease, share, i == 0)
 		if !alive {
 			return lease, false
 		}
-		if !goOn {
+		if !stayInside {
 			break
 		}
 		step := hold / time.Duration(writes)
@@ -293,14 +293,14 @@ func (c *client) section(ctx context.Context, key string, lease Lease, share Sha
 			break
 		}
 		if c.writes(share) {
-			goOn, alive = c.write(guarded, lease)
+			stayInside, alive = c.write(guarded, lease)
 		} else {
 			alive = c.pass(BeforeWrite, key, lease) // it can be stopped in its section as others are
 		}
 		if !alive {
 			return lease, false
 		}
-		if !goOn || ctx.Err() != nil {
+		if !stayInside || ctx.Err() != nil {
 			break
 		}
 	}
@@ -359,7 +359,7 @@ func (c *client) left(lease Lease) time.Duration {
 
 // sleep sleeps until the given time, but only while the client may rely on the lease, ctx has not
 // ended and the lease is not known to be over. bent reports whether the clock was bent meanwhile.
-func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent bool) {
+func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (clockChanged bool) {
 	over, end := c.w.runtime.WithCancelCause(lease.Context())
 	defer end(nil)
 	c.wakes(end) // set before the clock is read, so that no later change is missed
@@ -375,7 +375,7 @@ func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent 
 		}
 		end(errStopping)
 	})
-	return errors.Is(c.leaseClock().Sleep(over, d), errBent)
+	return errors.Is(c.leaseClock().Sleep(over, d), errClockChanged)
 }
 
 var errStopping = errors.New("the work is to end")
@@ -468,7 +468,7 @@ func (c *client) valid(lease Lease) bool {
 func (c *client) stretch() time.Duration {
 	cfg := c.w.config
 	if len(cfg.Arrivals) > 0 {
-		return c.stays
+		return c.sectionLength
 	}
 	if c.random.Float64() < cfg.LongHolds {
 		return cfg.TTL*4/5 + c.upTo(cfg.TTL*7/10)

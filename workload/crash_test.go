@@ -58,10 +58,10 @@ func TestKill(t *testing.T) {
 					cfg = brief(lock)
 				}
 				s := on(t, cfg, nil)
-				var struck []string
+				var affected []string
 				s.runtime.AfterFunc(map[bool]time.Duration{true: 100 * time.Millisecond}[c.point == ""], func() {
 					revive := s.Pauses.Kill([]string{"c1"}, c.point)
-					s.runtime.AfterFunc(revived-time.Since(s.start), func() { struck = revive() })
+					s.runtime.AfterFunc(revived-time.Since(s.start), func() { affected = revive() })
 				})
 				if c.point != "" {
 					synctest.Wait()
@@ -94,8 +94,8 @@ func TestKill(t *testing.T) {
 				if len(after) == 0 || after[0].F != history.FAcquire || after[0].Type != history.Invoke || after[0].Time < revived {
 					t.Errorf("after it ended: %q", steps(after))
 				}
-				if !slices.Equal(struck, []string{"c1"}) {
-					t.Errorf("struck %v", struck)
+				if !slices.Equal(affected, []string{"c1"}) {
+					t.Errorf("struck %v", affected)
 				}
 				if len(locks) != 2 || locks[0].closed != 1 || locks[1].made == 0 {
 					t.Errorf("%d locks were made", len(locks))
@@ -286,10 +286,10 @@ func TestAnywhere(t *testing.T) {
 		if !p.Pass("c1", BeforeWrite, "k0") { // a point of its own is none of the order's
 			t.Error("c1 ended")
 		}
-		struck := resume()
-		slices.Sort(struck)
-		if !slices.Equal(struck, []string{"c1", "c3"}) {
-			t.Errorf("struck %v", struck)
+		affected := resume()
+		slices.Sort(affected)
+		if !slices.Equal(affected, []string{"c1", "c3"}) {
+			t.Errorf("struck %v", affected)
 		}
 		if want := []string{"paused invoke", "paused invoke", "paused ok", "paused ok"}; !slices.Equal(steps(p.ops), want) {
 			t.Errorf("recorded %q", steps(p.ops))

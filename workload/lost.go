@@ -33,7 +33,7 @@ func (c *client) leave(key string, lease Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	op := history.Op{Process: c.name, Type: history.Info, F: history.FLeave, Key: key, Value: &history.Value{Token: lease.Token()}}
-	if !c.told {
+	if !c.leaseLost {
 		c.w.record(op)
 		return
 	}
@@ -46,18 +46,18 @@ func (c *client) leave(key string, lease Lease) {
 func (c *client) hasLost(key, token string, cause error, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := c.outer; o.lease != nil && o.key == key && !c.outerTold && (token == "" || token == o.lease.Token()) {
-		c.outerTold = true
+	if o := c.outer; o.lease != nil && o.key == key && !c.outerLost && (token == "" || token == o.lease.Token()) {
+		c.outerLost = true
 		c.recordLost(o, cause, at)
 	}
 	of := keyedLease{c.lease, c.key}
 	if of.lease == nil {
 		of = c.released
 	}
-	if of.lease == nil || c.told || !includes(of.key, key) || token != "" && of.lease.Token() != token || of == c.outer {
+	if of.lease == nil || c.leaseLost || !includes(of.key, key) || token != "" && of.lease.Token() != token || of == c.outer {
 		return
 	}
-	c.told = true
+	c.leaseLost = true
 	c.recordLost(of, cause, at)
 }
 

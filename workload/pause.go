@@ -61,12 +61,12 @@ type Pauses struct {
 }
 
 type order struct {
-	clients []string // empty: any client
-	point   string
-	kill    bool
-	until   context.Context
-	end     context.CancelCauseFunc
-	struck  []string // the clients that were stopped or ended
+	clients  []string // empty: any client
+	point    string
+	kill     bool
+	until    context.Context
+	end      context.CancelCauseFunc
+	affected []string // the clients that were stopped or ended
 }
 
 // NewPauses returns Pauses without orders.
@@ -105,20 +105,20 @@ func (p *Pauses) order(o *order) func() []string {
 	o.until, o.end = p.runtime.WithCancelCause(context.Background())
 	p.mu.Lock()
 	p.orders = append(p.orders, o)
-	struck := p.atOnce(o)
+	affected := p.atOnce(o)
 	p.mu.Unlock()
-	for client, process := range struck {
-		p.strike(o, client, process, anywhere, "")
+	for client, process := range affected {
+		p.stopClient(o, client, process, anywhere, "")
 	}
 	return func() []string {
 		p.mu.Lock()
 		p.orders = slices.DeleteFunc(p.orders, func(x *order) bool { return x == o })
-		all := o.struck
+		all := o.affected
 		p.mu.Unlock()
 		o.end(errResumed)
-		for client, process := range struck {
+		for client, process := range affected {
 			if !o.kill {
-				p.goOn(client, process, anywhere, "")
+				p.continueClient(client, process, anywhere, "")
 			}
 		}
 		return all
@@ -130,9 +130,9 @@ const anywhere = "anywhere"
 
 // atOnce finds the processes that an order without a point hits. The caller holds p.mu.
 func (p *Pauses) atOnce(o *order) map[string]Process {
-	struck := map[string]Process{}
+	affected := map[string]Process{}
 	if o.point != "" {
-		return struck
+		return affected
 	}
 	clients := o.clients
 	if names := slices.Sorted(maps.Keys(p.processes)); len(clients) == 0 && len(names) > 0 {
@@ -141,11 +141,11 @@ func (p *Pauses) atOnce(o *order) map[string]Process {
 	}
 	for _, c := range clients {
 		if process, ok := p.processes[c]; ok {
-			struck[c] = process
-			o.struck = append(o.struck, c)
+			affected[c] = process
+			o.affected = append(o.affected, c)
 		}
 	}
-	return struck
+	return affected
 }
 
 // register sets the current process of a client.
@@ -162,18 +162,18 @@ func (p *Pauses) Pass(client, point, key string) (alive bool) {
 	if o == nil {
 		return true
 	}
-	p.strike(o, client, process, point, key)
+	p.stopClient(o, client, process, point, key)
 	if o.kill {
 		return false
 	}
 	for p.runtime.Sleep(o.until, sleepStep) == nil {
 	}
-	p.goOn(client, process, point, key)
+	p.continueClient(client, process, point, key)
 	return true
 }
 
-// strike stops or ends a client; process is nil if the client is not a process.
-func (p *Pauses) strike(o *order, client string, process Process, point, key string) {
+// stopClient stops or ends a client; process is nil if the client is not a process.
+func (p *Pauses) stopClient(o *order, client string, process Process, point, key string) {
 	op := history.Op{Process: client, Type: history.Invoke, F: history.FPaused, Key: key, Value: &history.Value{Point: point}}
 	if o.kill {
 		op.Type, op.F = history.Info, history.FCrash
@@ -195,7 +195,7 @@ func (p *Pauses) strike(o *order, client string, process Process, point, key str
 	p.record(op)
 }
 
-func (p *Pauses) goOn(client string, process Process, point, key string) {
+func (p *Pauses) continueClient(client string, process Process, point, key string) {
 	p.record(history.Op{Process: client, Type: history.OK, F: history.FPaused, Key: key, Value: &history.Value{Point: point}})
 	if process != nil {
 		process.Continue()
@@ -230,7 +230,7 @@ func (p *Pauses) ended(client string) bool {
 func (p *Pauses) stopped(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.orders, func(o *order) bool { return !o.kill && slices.Contains(o.struck, client) })
+	return slices.ContainsFunc(p.orders, func(o *order) bool { return !o.kill && slices.Contains(o.affected, client) })
 }
 
 // held returns an order that has ended a client, or has stopped it at once; nil: there is none.
@@ -238,7 +238,7 @@ func (p *Pauses) held(client string, kill bool) *order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, o := range p.orders {
-		if o.kill == kill && (kill || o.point == "") && slices.Contains(o.struck, client) {
+		if o.kill == kill && (kill || o.point == "") && slices.Contains(o.affected, client) {
 			return o
 		}
 	}
@@ -254,9 +254,9 @@ func (p *Pauses) take(client, point string) (*order, Process) {
 	process := p.processes[client]
 	for _, o := range p.orders {
 		named := slices.Contains(o.clients, client)
-		any := len(o.clients) == 0 && len(o.struck) == 0
+		any := len(o.clients) == 0 && len(o.affected) == 0
 		if o.point == point && (named || any) && !(o.kill && process == nil && point == AfterQuorum) {
-			o.struck = append(o.struck, client)
+			o.affected = append(o.affected, client)
 			return o, process
 		}
 	}

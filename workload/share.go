@@ -119,8 +119,8 @@ func (c *client) nest(ctx context.Context, key string, outer Lease) (alive bool)
 	}
 	c.mu.Lock()
 	c.lease, c.key = outer, key
-	c.told = c.outerTold
-	c.outer, c.outerTold = keyedLease{}, false
+	c.leaseLost = c.outerLost
+	c.outer, c.outerLost = keyedLease{}, false
 	c.mu.Unlock()
 	return alive
 }

@@ -44,7 +44,7 @@ func (p Protocol) Points() []string {
 
 // begin does the part of the protocol before the client works on a write. first says that it is
 // the section's first write. goOn is false if the section must end.
-func (c *client) begin(key string, lease Lease, share Share, first bool) (goOn, alive bool) {
+func (c *client) begin(key string, lease Lease, share Share, first bool) (stayInside, alive bool) {
 	protocol := c.w.config.Protocol
 	if !protocol.Compares() || !c.writes(share) {
 		if first {
@@ -79,7 +79,7 @@ func (c *client) read(key string, lease Lease) {
 
 // write sends a write. goOn is false if the client has ended, or if the write was refused,
 // because then another client uses the resource.
-func (c *client) write(key string, lease Lease) (goOn, alive bool) {
+func (c *client) write(key string, lease Lease) (stayInside, alive bool) {
 	c.written++
 	v := &history.Value{Token: lease.Token(), Fence: lease.Fence(), Value: int64(c.number)*1_000_000 + c.written}
 	last := c.w.config.Protocol == MarkLast

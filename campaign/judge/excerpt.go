@@ -87,7 +87,7 @@ func excerptFor(r *Result, lines, most int) history.Excerpt {
 			}
 			v := &result.Violations[i]
 			e.Lines = append(e.Lines, v.Ops...)
-			if s := around(v, r.TTL); s.To-s.From <= left && !slices.ContainsFunc(e.Spans, func(o history.Span) bool { return o.From <= s.From && s.To <= o.To }) {
+			if s := explainedSpan(v, r.TTL); s.To-s.From <= left && !slices.ContainsFunc(e.Spans, func(o history.Span) bool { return o.From <= s.From && s.To <= o.To }) {
 				e.Spans, left = append(e.Spans, s), left-(s.To-s.From)
 			}
 		}
@@ -101,8 +101,8 @@ func excerptFor(r *Result, lines, most int) history.Excerpt {
 // report.
 const linesAround = 10
 
-// around returns the time span of a violation's explanation, and a quarter of a TTL on both sides.
-func around(v *narrative.Violation, ttl time.Duration) history.Span {
+// explainedSpan returns the time span of a violation's explanation, and a quarter of a TTL on both sides.
+func explainedSpan(v *narrative.Violation, ttl time.Duration) history.Span {
 	s := history.Span{From: v.At, To: v.Until}
 	for i := range v.Events {
 		s.From = min(s.From, v.Events[i].At)

@@ -41,7 +41,7 @@ func (r *Result) Conclude(asked []string) Conclusion {
 			reasons = append(reasons, reason)
 		}
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, p := range r.Parts(asked) {
 		switch {
 		case !p.Counts:
@@ -49,8 +49,8 @@ func (r *Result) Conclude(asked []string) Conclusion {
 			add(p.Verdict, fmt.Sprintf("%s %s is %s: %s", p.Level, p.Name, p.Verdict.Word(), p.Why))
 		case p.asked == "":
 			add(NotTested, "mutual exclusion was not judged")
-		case !told[p.asked]:
-			told[p.asked] = true
+		case !reported[p.asked]:
+			reported[p.asked] = true
 			add(NotTested, fmt.Sprintf("%s was asked for and not tested: %s", p.asked, r.whyNotTested(p.asked)))
 		}
 	}

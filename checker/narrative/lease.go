@@ -48,7 +48,7 @@ func (n *Narrative) extensions(l *history.Lease, until time.Duration) {
 			n.Note(c.At, fmt.Sprintf("%s asked for a downgrade of its lease on %s: from then on it is a reader", l.Process, l.Key))
 		}
 	}
-	told := 0
+	shown := 0
 	for i := len(l.Grants) - 1; i > 0; i-- {
 		x := l.Grants[i]
 		if x.At > until {
@@ -59,15 +59,15 @@ func (n *Narrative) extensions(l *history.Lease, until time.Duration) {
 				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, At(x.Until))})
 			continue
 		}
-		if told == 2 && !upgrades(l, x) {
+		if shown == 2 && !upgrades(l, x) {
 			continue
 		}
 		before := l.Grants[i-1]
-		n.extensionVotes(l, before, x, told > 0 && !upgrades(l, x))
-		if told == 0 {
+		n.extensionVotes(l, before, x, shown > 0 && !upgrades(l, x))
+		if shown == 0 {
 			n.shortTTL(l, x, history.CommandExtend, before.At)
 		}
-		told++
+		shown++
 	}
 }
 

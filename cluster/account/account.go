@@ -304,7 +304,7 @@ func (a *Account) waiting(client string) bool {
 
 // end derives the votes of an exchange from the changes that it caused.
 func (a *Account) end(m *master, c *conn, x cluster.Exchange, changes []cluster.Change) {
-	told := a.learn(m, c.client, x.Args, changes)
+	learned := a.learn(m, c.client, x.Args, changes)
 	if a.unseen { // the votes alone do not tell what happened
 		a.note(m, c.client, cluster.Executed{Conn: x.Conn, Args: x.Args, Changes: changes, At: x.Answered}, "")
 	}
@@ -321,10 +321,10 @@ func (a *Account) end(m *master, c *conn, x cluster.Exchange, changes []cluster.
 		vote, op := c.vote, op
 		a.pending = append(a.pending, func() { vote(op, x.Answered) })
 	}
-	for _, e := range told {
+	for _, e := range learned {
 		tell(e)
 	}
-	if len(told) == 0 && !isNoScript(x.Error) {
+	if len(learned) == 0 && !isNoScript(x.Error) {
 		if e, known := a.withoutEffect(m, c.client, x.Args); known {
 			tell(e)
 		}

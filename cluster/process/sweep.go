@@ -54,7 +54,7 @@ func endNoted(file string) (string, error) {
 		return "", nil // another sweep was faster
 	}
 	id, err := ParseIdentity(string(b))
-	if err != nil || id.start == "0" || !id.Alive() || !ours(id.Pid) {
+	if err != nil || id.start == "0" || !id.Alive() || !ownedByUser(id.Pid) {
 		return "", nil
 	}
 	if err := syscall.Kill(-id.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -66,9 +66,9 @@ func endNoted(file string) (string, error) {
 	return id.String(), nil
 }
 
-// ours reports whether a process runs as this user. Without /proc that is unknown, and the answer is
+// ownedByUser reports whether a process runs as this user. Without /proc that is unknown, and the answer is
 // true: the file with the identity is in a folder that only this user can write.
-func ours(pid int) bool {
+func ownedByUser(pid int) bool {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {
 		return !hasProc()

@@ -92,12 +92,12 @@ func (t *tracking) after(words []string, queueing bool) {
 
 // note notes that a key has changed; own: by a command of the client itself.
 func (t *tracking) note(key string, own bool) {
-	told := t.read[key]
+	notify := t.read[key]
 	delete(t.read, key)
 	if t.broadcast {
-		told = slices.ContainsFunc(t.followed(), func(p string) bool { return strings.HasPrefix(key, p) })
+		notify = slices.ContainsFunc(t.followed(), func(p string) bool { return strings.HasPrefix(key, p) })
 	}
-	if told && !(own && t.noLoop) && !slices.Contains(t.changed, key) {
+	if notify && !(own && t.noLoop) && !slices.Contains(t.changed, key) {
 		t.changed = append(t.changed, key)
 	}
 }

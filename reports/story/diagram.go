@@ -141,14 +141,14 @@ func (d *drawing) cast() {
 			d.clients = append(d.clients, name)
 		}
 	}
-	told := map[string]bool{}
+	named := map[string]bool{}
 	for i := range d.steps {
 		for _, e := range d.steps[i].events {
-			told[e.Client] = true
+			named[e.Client] = true
 		}
 	}
 	for _, name := range d.v.Clients {
-		if told[name] {
+		if named[name] {
 			client(name)
 		}
 	}
@@ -448,7 +448,7 @@ func (d *drawing) bars(l *row, at time.Duration) {
 
 // legend explains the signs of the diagram, and names the hidden masters.
 func (d *drawing) legend(width int, hidden []string) {
-	var told []string
+	var entries []string
 	for i, token := range d.v.Tokens[:min(len(d.v.Tokens), len(fills))] {
 		if r := fills[i]; d.used[r] && i < len(d.v.Clients) {
 			which := "the lease of " + d.v.Clients[i]
@@ -462,7 +462,7 @@ func (d *drawing) legend(width int, hidden []string) {
 			if d.storage {
 				its = "its token or write"
 			}
-			told = append(told, fmt.Sprintf("%c %s, and %s", r, which, its))
+			entries = append(entries, fmt.Sprintf("%c %s, and %s", r, which, its))
 		}
 	}
 	for _, x := range []struct {
@@ -472,16 +472,16 @@ func (d *drawing) legend(width int, hidden []string) {
 		{':', ": another token"}, {'[', "[ ] in its critical section"}, {'!', "! ! the violation"}, {'z', "z z stopped"}, {'~', "~ ~ its clock is wrong"}, {'.', ". down"}, {'x', "x lost on the way"},
 	} {
 		if d.used[x.sign] {
-			told = append(told, x.says)
+			entries = append(entries, x.says)
 		}
 	}
 	if strings.Contains(d.out.String(), "?") {
-		told = append(told, "? no answer")
+		entries = append(entries, "? no answer")
 	}
-	if len(told)+len(hidden) > 0 {
+	if len(entries)+len(hidden) > 0 {
 		d.out.WriteByte('\n')
 	}
-	for _, l := range wrapAt(told, width) {
+	for _, l := range wrapAt(entries, width) {
 		fmt.Fprintln(&d.out, l)
 	}
 	if len(hidden) > 0 {

@@ -82,7 +82,7 @@ func (s *snapshot) apply(e *narrative.Event) {
 		}
 	default:
 		for _, m := range e.Masters {
-			s.struck(e, s.of(m))
+			s.applyTo(e, s.of(m))
 		}
 	}
 }
@@ -103,8 +103,8 @@ func (s *snapshot) answered(e *narrative.Event) {
 	}
 }
 
-// struck updates a master after an event that affected it.
-func (s *snapshot) struck(e *narrative.Event, m *masterState) {
+// applyTo updates a master after an event that affected it.
+func (s *snapshot) applyTo(e *narrative.Event, m *masterState) {
 	switch e.Kind {
 	case narrative.EventFault:
 		switch kind := fault.Of(e.Name); {

@@ -210,11 +210,11 @@ func (k *shrinker) start() error {
 			return fmt.Errorf("%w: %s with %d seeds", ErrNotReproduced, s.Name, k.runs)
 		}
 	}
-	struck := s
+	explicit := s
 	if len(s.Schedule) == 0 { // a nemesis drew the faults
-		struck.Schedule = search.ExplicitSchedule(h, s)
+		explicit.Schedule = search.ExplicitSchedule(h, s)
 	}
-	k.before = sizeOf(struck)
+	k.before = sizeOf(explicit)
 	k.before.Time = v.At
 	property := checker.PropertiesOf([]string{of})[0]
 	k.properties, s.Properties, s.StopOnViolation = []string{of}, []string{property.ShortName()}, property.Watched
@@ -226,8 +226,8 @@ func (k *shrinker) start() error {
 		candidates = append(candidates, c)
 		return &candidates[len(candidates)-1]
 	}
-	if told := k.explainedFaults(s, h, v); told != nil {
-		candidates = append(candidates, *told)
+	if explained := k.explainedFaults(s, h, v); explained != nil {
+		candidates = append(candidates, *explained)
 	}
 	if len(s.Schedule) > 0 {
 		add(s.Schedule)

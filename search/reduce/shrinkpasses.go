@@ -159,7 +159,7 @@ func (k *shrinker) keys() bool {
 // targets makes faults hit fewer masters and clients: first by names instead of words, then by fewer names.
 func (k *shrinker) targets() bool {
 	for i, step := range k.best.Schedule {
-		if f := k.struck(i); f != nil {
+		if f := k.faultOfStep(i); f != nil {
 			c := k.change(i, func(s *scenario.Step) {
 				s.Masters, s.Clients = concrete(s.Masters, f.Masters), concrete(s.Clients, f.Clients)
 			})
@@ -181,8 +181,8 @@ func (k *shrinker) targets() bool {
 	return false
 }
 
-// struck returns the fault that step i caused in the best scenario's history, or nil.
-func (k *shrinker) struck(i int) *history.Fault {
+// faultOfStep returns the fault that step i caused in the best scenario's history, or nil.
+func (k *shrinker) faultOfStep(i int) *history.Fault {
 	for _, f := range history.Faults(k.history.Ops) {
 		if f.Installed && f.Params["step"] == fmt.Sprint(i+1) {
 			return f
@@ -367,7 +367,7 @@ func (k *shrinker) timings(i int) []scenario.Scenario {
 		}
 		out = append(out, k.change(i, func(s *scenario.Step) { s.At, s.After, s.Plus, s.Repeat = 0, after, plus, s.Repeat && after != "" }))
 	}
-	f := k.struck(i)
+	f := k.faultOfStep(i)
 	if f == nil {
 		return nil
 	}

@@ -106,11 +106,11 @@ type Message struct {
 
 // check returns an error if a message is invalid.
 func (m *Message) check() error {
-	told := []string{msgToken, msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
+	unasked := []string{msgToken, msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {
-	case !slices.Contains(append(told, string(history.OK), string(history.Fail), string(history.Info)), m.Type):
+	case !slices.Contains(append(unasked, string(history.OK), string(history.Fail), string(history.Info)), m.Type):
 		return fmt.Errorf("the type %q is unknown", m.Type)
-	case m.Value == nil && m.Type != msgToken && slices.Contains(told, m.Type):
+	case m.Value == nil && m.Type != msgToken && slices.Contains(unasked, m.Type):
 		return errors.New("the value is missing")
 	}
 	return nil

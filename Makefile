@@ -94,7 +94,7 @@ raced = $(shell $(GO) list $(RACED))
 plain = $(filter-out $(raced),$(shell $(GO) list ./...))
 
 tests:
-	@$(SUMMED) "$(TEST) $(plain)" "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
+	@$(SUMMED) "$(TEST) $(plain)" --beside "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
 
 # Two lanes: one mostly waits for masters and clients, the other one mostly computes.
 tests-real:

@@ -16,6 +16,7 @@ import (
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/internal/realdrivers"
 	"lockpick/internal/sampletest"
 	"lockpick/search"
 	"lockpick/workload"
@@ -127,7 +128,7 @@ func (b breakage) String() string {
 // broken audits a lock and returns what is broken.
 func broken(t *testing.T, lock string, seed uint64, only ...string) []breakage {
 	t.Helper()
-	o := audit.Options{Lock: lock, Driver: *driver, Budget: search.Quick, Seed: seed, Most: 1, Only: only, One: true, Workers: 2,
+	o := audit.Options{Lock: lock, Driver: *driver, Drivers: realdrivers.All(), Budget: search.Quick, Seed: seed, Most: 1, Only: only, One: true, Workers: 2,
 		Store: campaign.Store{Dir: t.TempDir()}, Progress: func(string, ...any) {}}
 	if *driver == scenario.Virtual {
 		o.Run = func(_ context.Context, s scenario.Scenario) (*history.History, error) {

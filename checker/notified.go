@@ -29,7 +29,7 @@ var Notified = Property{
 // No lock can notify a client in time if the client stood still between its check and the next
 // operation, or if its machine stalled: such operations are not judged. A lease is over when its
 // validity ends, when it is released, or when so many masters have said no to one extension that no
-// quorum can store the token.
+// quorum can store the token. Masters may refuse an upgrade because others read.
 func (r *run) notified() *judgement {
 	slack := max(r.Slack, r.History.Header.TTL/20)
 	lost := r.lostBy()
@@ -94,7 +94,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	}
 	t := r.CommandLogs()
 	for i, op := range r.History.All() {
-		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
+		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil || op.Value.Mode == history.ModeWrite {
 			continue
 		}
 		l := r.LeaseAt(i)

@@ -195,7 +195,7 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 func (o *oracle) lost(a *acquisition, before int) (time.Duration, bool) {
 	for i := a.line + 1; i < before; i++ {
 		op := o.ops[i]
-		if op.Process != a.client || op.F != history.FExtend || op.Type == history.Invoke || o.owner(i) != a {
+		if op.Process != a.client || op.F != history.FExtend || op.Type == history.Invoke || op.Value.Mode == "write" || o.owner(i) != a {
 			continue
 		}
 		call := o.invocation(i)

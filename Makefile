@@ -94,11 +94,13 @@ raced = $(shell $(GO) list $(RACED))
 plain = $(filter-out $(raced),$(shell $(GO) list ./...))
 
 tests:
-	@$(SUMMED) "$(TEST) $(plain)" "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
+	@$(SUMMED) "$(TEST) $(plain)" --beside "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
 
+# Two lanes: one mostly waits for masters and clients, the other one mostly computes.
 tests-real:
-	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" $(TESTED:%="cd % && $(TEST) ./...") \
-	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "cd examples/reported && $(TEST) -tags real . -driver process" "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))"
+	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "cd examples/reported && $(TEST) -tags real . -driver process" \
+	  $(TESTED:%="cd % && $(TEST) ./...") "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))" \
+	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "$(TEST) -tags real -run '$$(.ci/tests 'sampletest\.' ./campaign)' ./campaign"
 
 # Tests do more with the tag real if they have it, or try more cases or drivers then. tests has run all others.
 MORE = _real_test\.go$$|sampletest\.|onEachDriver\(|exceptOnDocker\(

@@ -15,7 +15,8 @@ import (
 // These are the points at which a client can be stopped.
 const (
 	// AfterQuorum is the point at which the votes have decided, and the validity is not yet
-	// checked (distlock, between steps 2 and 3).
+	// checked (distlock, between steps 2 and 3). A client that acquires within its critical
+	// section does not pass it, because that is a stop in the section.
 	AfterQuorum = "after-quorum"
 	// BeforeEnter is the point at which the lease was valid, and the critical section is not
 	// yet entered.
@@ -158,6 +159,11 @@ func (p *Pauses) register(client string, process Process) {
 // Pass is called by a client at a point. It returns true when the client may continue, and
 // false if the client has ended there.
 func (p *Pauses) Pass(client, point, key string) (alive bool) {
+	if point == AfterQuorum {
+		if _, token := p.lease(client); token != "" {
+			return true
+		}
+	}
 	o, process := p.take(client, point)
 	if o == nil {
 		return true

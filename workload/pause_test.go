@@ -90,6 +90,26 @@ func TestStop(t *testing.T) {
 
 // TestStopOnce: an order stops a client once, however often it passes, and none after
 // it is cancelled. Two orders stop it twice.
+// TestAnAcquireWithinASectionIsNotStopped: a client that holds the lock and acquires it again stands still in its section if
+// it is stopped then. That is another fault.
+func TestAnAcquireWithinASectionIsNotStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newCorridor()
+		p.lease = func(client string) (key, token string) {
+			if client == "c1" {
+				return "k0", "token"
+			}
+			return "", ""
+		}
+		resume := p.Stop(nil, AfterQuorum)
+		p.walk("c1", AfterQuorum)
+		p.walk("c2", AfterQuorum)
+		if stopped := resumeAt(10*time.Second, resume); !slices.Equal(stopped, []string{"c2"}) {
+			t.Errorf("%v were stopped, want c2", stopped)
+		}
+	})
+}
+
 func TestStopOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newCorridor()

@@ -2,7 +2,7 @@
 //
 // The race detector keeps memory for each coroutine that has ended, 10 GB and more for a test that simulates
 // thousands of worlds. Such a test calls Exclude: `make test` runs its package without the race detector, and
-// `make test-real` runs the other tests of the package with it. These tests are long, so -short skips them, too.
+// `make test-real` now and then runs the other tests of the package with it. These tests are long, so -short skips them, too.
 package racetest
 
 import "testing"

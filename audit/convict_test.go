@@ -124,7 +124,7 @@ func TestEveryPlantedBugHasAConviction(t *testing.T) {
 
 // TestSituationsOfOneKindAreForLocksOfThatKind: a mutex has no row for readers, and one that was asked for says why it is empty.
 func TestSituationsOfOneKindAreForLocksOfThatKind(t *testing.T) {
-	for kind, lock := range map[history.LockKind]string{history.Mutex: "single", history.ReadWrite: "rw", history.Semaphore: "semaphore", history.Reentrant: "reentrant", history.Multi: "multi"} {
+	for kind, lock := range map[history.LockKind]string{history.Mutex: "single", history.ReadWrite: "rw", history.Semaphore: "semaphore", history.Reentrant: "reentrant"} {
 		for _, row := range audited(t, lock, 1).Rows {
 			situation := Battery()[slices.IndexFunc(Battery(), func(s Situation) bool { return s.ID == row.ID })]
 			if situation.Kind != "" && situation.Kind != kind {

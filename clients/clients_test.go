@@ -82,8 +82,24 @@ func TestCommandStartsAFileOrSaysWhatIsMissing(t *testing.T) {
 // TestResolve: one word without a slash may be a name; all else is a command.
 func TestResolve(t *testing.T) {
 	for _, command := range [][]string{{"./redis-py"}, {"my-lock"}, {"redis-py", "--verbose"}} {
-		if got, err := Resolve(command); err != nil || strings.Join(got, " ") != strings.Join(command, " ") {
-			t.Errorf("%q became %q, %v", command, got, err)
+		if got, err := Resolve(command); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), command[0]) {
+			t.Errorf("%q, which is not installed, became %q, %v", command, got, err)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Resolve([]string{program, "--verbose"}); err != nil || len(got) != 2 {
+		t.Errorf("an installed program became %q, %v", got, err)
+	}
+}
+
+// TestClientsOfOtherStoresHaveAScenario: it exists.
+func TestClientsOfOtherStoresHaveAScenario(t *testing.T) {
+	for _, c := range All {
+		if has := len(c.Scenario()) > 0; has != (c.Store != "") {
+			t.Errorf("%s: store %q, and a scenario: %v", c.Name, c.Store, has)
 		}
 	}
 }

@@ -19,7 +19,11 @@ func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
 
 // clientEnv returns the environment of a client.
 func (c *campaign) clientEnv(client string) (workload.Env, error) {
-	s := workload.Env{Refuse: func(says string) { c.fail(&scenario.Problem{Field: "client", Says: says}) }}
+	field := "lock"
+	if len(c.s.Client) > 0 {
+		field = "client"
+	}
+	s := workload.Env{Refuse: func(says string) { c.fail(&scenario.Problem{Field: field, Says: says}) }}
 	if c.sim != nil {
 		s.Masters = c.sim.ClientMasters(client)
 		if c.lint != nil {

@@ -61,9 +61,7 @@ func (x *Session) Report(e Event) error {
 	if u == nil {
 		u = &lockUse{}
 		x.uses[at] = u
-		if !slices.Contains(x.locks, e.Key) {
-			x.locks = append(x.locks, e.Key)
-		}
+		x.locks[e.Key] = true
 	}
 	return x.report(at, u, e)
 }
@@ -207,7 +205,7 @@ func (x *Session) conclude() {
 func (x *Session) keyNames() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return append([]string{}, x.locks...) // not nil, which would mean that masters store no tokens
+	return slices.AppendSeq([]string{}, maps.Keys(x.locks)) // not nil, which would mean that masters store no tokens
 }
 
 // vote records a vote on the link of a client.
@@ -220,7 +218,7 @@ func (x *Session) vote(client string, op history.Op, at time.Time) {
 		}
 		x.stored[op.Value.Token][op.Process] = true
 	}
-	lock := slices.Contains(x.locks, op.Key)
+	lock := x.locks[op.Key]
 	calling := x.calling(client)
 	x.mu.Unlock()
 	if !lock {

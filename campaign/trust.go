@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,7 @@ func Programs(s *scenario.Scenario) (all []Program) {
 	if s.Server != "" && s.Driver != scenario.Docker { // in a container, it belongs to the image
 		all = append(all, Program{"server", []string{s.Server}})
 	}
-	if s.Service != nil {
+	if on := scenario.OfStore(s.Client); s.Service != nil && (on == nil || !reflect.DeepEqual(on.Service, s.Service)) {
 		for _, words := range s.Service.Programs() {
 			all = append(all, Program{"service", words})
 		}

@@ -28,7 +28,7 @@ type Client struct {
 	Summary  string     // one line
 	Package  string     // Debian packages to install
 	Build    string     // the command that builds it in a checkout; empty: nothing is to be built
-	Store    string     // the store other than Redis masters whose servers it uses: etcd or zookeeper
+	Store    string     // the scenario in examples/services with the servers that it uses; empty: Redis masters
 	Promise  string     // promise of its documentation about safety, in our words; empty: it uses no library
 	Source   string     // where the promise is
 	file     string     // empty: program is on the PATH
@@ -74,11 +74,13 @@ const (
 // What the servers of the stores other than Redis masters need.
 var (
 	etcdServer      = []string{"etcd"}
+	redisServer     = []string{"redis-server"}
 	zookeeperServer = []string{"java", "/usr/share/java/zookeeper.jar"}
 )
 
 const (
 	etcdPackages      = "etcd-server"
+	redisPackages     = "redis-server python3-redis"
 	zookeeperPackages = "default-jre-headless libzookeeper-java"
 )
 
@@ -118,6 +120,10 @@ var All = []Client{
 	{Name: "go-zero", Language: "Go", Summary: "go-zero's RedisLock, on the first master", Build: goBuild, program: goProgram,
 		Promise: "A lock in Redis; its documentation says nothing about failures.", Source: "the documentation of core/stores/redis.RedisLock",
 		args: []string{"go-zero"}},
+	{Name: "redis-py-sentinel", Language: "Python", Summary: "a textbook lock over redis-py's Sentinel, with the master's clock as fencing token", Store: "sentinel", Package: redisPackages, needs: redisServer,
+		file: "redis_lock.py", args: []string{"sentinel", "clock"}, run: python, probe: []string{"-c", "import redis"}},
+	{Name: "redis-py-cluster", Language: "Python", Summary: "a textbook lock over redis-py's RedisCluster, with the master's clock as fencing token", Store: "cluster", Package: redisPackages, needs: redisServer,
+		file: "redis_lock.py", args: []string{"cluster", "clock"}, run: python, probe: []string{"-c", "import redis.cluster"}},
 	{Name: "etcd", Language: "Go", Summary: "etcd's concurrency.Mutex; a lease is counted from the sending of the last keep-alive that was answered", Store: "etcd", Package: etcdPackages, Build: etcdBuild, program: etcdProgram, needs: etcdServer,
 		Promise: "Locks rest on leases, and leases do not guarantee mutual exclusion; the resource should check the revision of the lock's key.", Source: "etcd.io/docs, etcd versus other key-value stores, Notes on the usage of lock and lease",
 		args: []string{"timed"}},

@@ -79,11 +79,29 @@ func TestCommandStartsAFileOrSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestResolve: one word without a slash may be a name; all else is a command.
+// TestResolve: one word may be the name of a client that comes with Lockpick; all else is a command, whose program has to be there.
 func TestResolve(t *testing.T) {
-	for _, command := range [][]string{{"./redis-py"}, {"my-lock"}, {"redis-py", "--verbose"}} {
-		if got, err := Resolve(command); err != nil || strings.Join(got, " ") != strings.Join(command, " ") {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{program}, {program, "--verbose"}} {
+		if got, err := Resolve(command); err != nil || !slices.Equal(got, command) {
 			t.Errorf("%q became %q, %v", command, got, err)
+		}
+	}
+	for _, command := range [][]string{{"./redis-py"}, {"no-such-program"}, {"no-such-program", "--verbose"}} {
+		if got, err := Resolve(command); !errors.Is(err, ErrMissing) {
+			t.Errorf("%q became %q, %v", command, got, err)
+		}
+	}
+}
+
+// TestClientsOfOtherStoresHaveAScenario: it exists.
+func TestClientsOfOtherStoresHaveAScenario(t *testing.T) {
+	for _, c := range All {
+		if has := len(c.Scenario()) > 0; has != (c.Store != "") {
+			t.Errorf("%s: store %q, and a scenario: %v", c.Name, c.Store, has)
 		}
 	}
 }

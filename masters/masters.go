@@ -121,8 +121,9 @@ func (s *Server) Close(err error) error {
 	}
 	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err = errors.Join(s.web.Shutdown(grace), <-s.served); errors.Is(err, http.ErrServerClosed) {
-		return nil
+	err = s.web.Shutdown(grace) // served ends with it
+	if ended := <-s.served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
 	}
 	return err
 }

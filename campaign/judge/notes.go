@@ -43,7 +43,7 @@ func deaths(ops []history.Op) []string {
 	return notes
 }
 
-// foreignDeaths returns notes on masters that died although no fault ended them, and on steps of the
+// foreignDeaths returns notes on masters that died, or changed, although no fault did that, and on steps of the
 // machine's clock.
 func foreignDeaths(ops []history.Op) []string {
 	var notes []string
@@ -53,7 +53,7 @@ func foreignDeaths(ops []history.Op) []string {
 		case history.FStepped:
 			what = "the machine's clock changed"
 		case history.FDied:
-			what = "master " + op.Process + " died"
+			what = "master " + op.Process + " was disturbed"
 		default:
 			continue
 		}

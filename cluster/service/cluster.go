@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockpick/cluster"
@@ -54,8 +55,17 @@ type route struct {
 	port     string
 }
 
-// Start starts the nodes of a service, and returns when all are ready.
-func Start(ctx context.Context, cfg cluster.Config, s *spec.Service) (_ cluster.Cluster, err error) {
+// Start starts the nodes of a service, and returns when all are ready. It takes other ports if another program has taken one.
+func Start(ctx context.Context, cfg cluster.Config, s *spec.Service) (c cluster.Cluster, err error) {
+	for range 3 {
+		if c, err = startOnce(ctx, cfg, s); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return c, err
+}
+
+func startOnce(ctx context.Context, cfg cluster.Config, s *spec.Service) (_ cluster.Cluster, err error) {
 	c := &nodes{
 		spec: s, programs: process.NewPrograms(), remove: func() error { return nil },
 		dialers: newDialers(),

@@ -32,7 +32,7 @@ FAILED = (redis.RedisError, redis.exceptions.RedisClusterException, IndexError) 
 
 
 def connect():
-    """Connects at the first use: RedisCluster looks for a node at once."""
+    """RedisCluster looks for a node at once, and fails while it reaches none."""
     global client
     if client:
         return client
@@ -69,6 +69,7 @@ for line in sys.stdin:
         if op == "init":
             ttl, masters = request["ttl_ms"] / 1000, request["masters"]
             answer.update(library="redis-py %s (%s, %s)" % (redis.__version__, MODE, FENCE), can=["fence"])
+            connect()
         elif op == "acquire":
             answer = acquire(request["key"], request["within_ms"] / 1000)
         elif op == "release":
@@ -77,5 +78,5 @@ for line in sys.stdin:
         else:
             break
     except FAILED as e:  # it may have happened
-        answer = {"type": "info", "error": repr(e)}
+        answer = answer if op == "init" else {"type": "info", "error": repr(e)}
     print(json.dumps(answer), flush=True)

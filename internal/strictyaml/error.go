@@ -62,13 +62,24 @@ func plain(err error, y yaml.Error) string {
 		return notDuration(got)
 	case errors.As(err, &typ):
 		want := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Uint64: "a whole number", reflect.Float64: "a number"}
-		return fmt.Sprintf("%q does not fit: this field takes %s", got, cmp.Or(want[typ.DstType.Kind()], "text"))
+		return fmt.Sprintf("%q does not fit: %s takes %s", got, fieldOf(y.GetToken()), cmp.Or(want[typ.DstType.Kind()], "text"))
 	case errors.As(err, &node):
-		return fmt.Sprintf("%q does not fit: this field takes %s", got, map[string]string{
-			"sequence": "a list, such as [kill, partition], or [] for none", "mapping": "fields with values",
+		return fmt.Sprintf("%q does not fit: %s takes %s", got, fieldOf(y.GetToken()), map[string]string{
+			"sequence": "a list, such as [kill, partition], or [] for none", "mapping": "fields with values, such as {fault: kill}",
 		}[node.Expected.YAMLName()])
 	}
 	return y.GetMessage()
+}
+
+// fieldOf names the field of a value, as far as its neighbours show it.
+func fieldOf(value *token.Token) string {
+	switch before := value.Prev; {
+	case before == nil:
+		return "the whole text"
+	case before.Type == token.MappingValueType && before.Prev != nil:
+		return "the field " + before.Prev.Value
+	}
+	return "this field"
 }
 
 func notDuration(got string) string {

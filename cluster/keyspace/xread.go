@@ -2,6 +2,7 @@ package keyspace
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -73,11 +74,12 @@ func (o *reading) resolve(db DB, ids []string) (problem string) {
 	return ""
 }
 
-// take returns the entries of the streams after their IDs, or Nil. only is a key to look at; empty: all.
+// take returns the entries of the streams after their IDs, or Nil. only is a key to look at; empty: all. A client that
+// waited for one stream twice gets it once, after the first ID.
 func (o *reading) take(db DB, only string) Reply {
 	r := Reply{Kind: ReplyMapOrPairs}
 	for i, key := range o.keys {
-		if only != "" && key != only {
+		if only != "" && i != slices.Index(o.keys, only) {
 			continue
 		}
 		v, problem := db.typed(key, Stream)

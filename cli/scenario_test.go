@@ -56,7 +56,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 			cmd.Flags().Set("replicas", "2")
 			value = map[string]string{"fencing": "true", "wait": "2"}[f.Name]
 		}
-		if lock := map[string]string{"kind": "reentrant", "permits": "semaphore", "readers": "rw"}[f.Name]; lock != "" {
+		if lock := map[string]string{"kind": "multi", "permits": "semaphore", "readers": "rw"}[f.Name]; lock != "" {
 			cmd.Flags().Set("lock", lock)
 		}
 		if err := cmd.Flags().Set(f.FlagName(), value); err != nil {

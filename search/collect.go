@@ -100,12 +100,12 @@ func NewShardFolder(folder string, took time.Duration) (ShardFolder, error) {
 	return ShardFolder{folder, took}, nil
 }
 
-// shardFolder returns the ShardFolder, also of a result that embeds it.
-func (k ShardFolder) shardFolder() ShardFolder { return k }
+// Evidence returns the ShardFolder, also of a result that embeds it.
+func (k ShardFolder) Evidence() ShardFolder { return k }
 
 // Unit is the result of a unit of claims or of an audit. It embeds its ShardFolder.
 type Unit interface {
-	shardFolder() ShardFolder
+	Evidence() ShardFolder
 	// EachRun calls visit for the run of each finding, and the command that replays it; nil: findings have none.
 	EachRun(visit func(run, command *string))
 }
@@ -136,7 +136,7 @@ func Collect[R Unit](p *Part[R], store campaign.Store, name string, missing func
 	r.Folder = filepath.Join(store.Dir, dir)
 	took := map[string]time.Duration{} // by folder: what its last unit says
 	for i, unit := range units {
-		k := unit.shardFolder()
+		k := unit.Evidence()
 		took[k.Folder] = max(took[k.Folder], k.Took)
 		unit.EachRun(func(run, command *string) {
 			if *run == "" || err != nil {

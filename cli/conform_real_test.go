@@ -3,10 +3,12 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"lockpick/clients"
@@ -35,7 +37,7 @@ func documentedClient(t *testing.T, number int, file string) {
 		t.Fatal(err)
 	}
 	all := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(all) != 2 {
+	if len(all) != 3 {
 		t.Fatalf("docs/clients.md has %d examples in Python", len(all))
 	}
 	if err := os.WriteFile(file, all[number][1], 0o644); err != nil {
@@ -89,6 +91,43 @@ func TestDocumentedReadWriteLockWorks(t *testing.T) {
 	}
 	if out, stderr, code := lockpick(t, dir, "run", "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--kind", "semaphore"); code != exitUsage {
 		t.Errorf("as a semaphore: exit code %d\n%s%s", code, out, stderr)
+	}
+}
+
+// TestDocumentedMultiLockWorks: the multi-lock of docs/clients.md keeps to the protocol, a run judges it as one, and one that
+// leaves keys behind does not keep to the protocol.
+func TestDocumentedMultiLockWorks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "multi.py")
+	documentedClient(t, 2, file)
+	check := func() (string, int) {
+		out, stderr, code := lockpick(t, dir, "client", "check", "--driver", "process", "--", "/usr/bin/python3", file)
+		return out + stderr, code
+	}
+	if says, code := check(); code != 0 || !strings.Contains(says, "several keys") {
+		t.Errorf("exit code %d\n%s", code, says)
+	}
+	run := filepath.Join(dir, "run")
+	if out, stderr, code := lockpick(t, dir, "run", "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--faults", "none", "--hold", "0s..200ms", "--long-holds", "0",
+		"--time-limit", "12s", "--store", run); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+	h, err := history.ReadFile(filepath.Join(run, "latest", "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Header.Kind != history.Multi || h.Header.Keys != 3 {
+		t.Errorf("a %s of %d keys", h.Header.Kind, h.Header.Keys)
+	}
+	code, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(code, []byte("for key in taken:"), []byte("for key in []:"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if says, code := check(); code == 0 || !strings.Contains(says, "and nobody holds") {
+		t.Errorf("exit code %d\n%s", code, says)
 	}
 }
 

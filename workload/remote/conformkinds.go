@@ -88,7 +88,7 @@ func (k *kit) checkSeveralKeys() error {
 	if err != nil {
 		return err
 	}
-	a, b, c := k.key(), k.key(), k.key()
+	c, a, b := k.key(), k.key(), k.key()
 	both := []string{b, a}
 	m, err := one.acquireAs(Request{Key: b, Keys: both}, grantedWithin, history.OK)
 	if err != nil {

@@ -25,12 +25,12 @@ var files embed.FS
 type Client struct {
 	Name     string
 	Language string
-	Summary  string // one line
-	Package  string // Debian packages to install
-	Build    string // the command that builds it in a checkout; empty: nothing is to be built
-	Store    string // the scenario in examples/services with the servers that it uses; empty: Redis masters
-	Promise  string // promise of its documentation about safety, in our words; empty: it uses no library
-	Source   string // where the promise is
+	Summary  string     // one line
+	Package  string     // Debian packages to install
+	Build    string     // the command that builds it in a checkout; empty: nothing is to be built
+	Store    string     // the scenario in examples/services with the servers that it uses; empty: Redis masters
+	Promise  string     // promise of its documentation about safety, in our words; empty: it uses no library
+	Source   string     // where the promise is
 	file     string     // empty: program is on the PATH
 	program  string     // what Build makes
 	needs    []string   // programs and files of the store's servers
@@ -124,6 +124,12 @@ var All = []Client{
 		file: "redis_lock.py", args: []string{"sentinel", "clock"}, run: python, probe: []string{"-c", "import redis"}},
 	{Name: "redis-py-cluster", Language: "Python", Summary: "a textbook lock over redis-py's RedisCluster, with the master's clock as fencing token", Store: "cluster", Package: redisPackages, needs: redisServer,
 		file: "redis_lock.py", args: []string{"cluster", "clock"}, run: python, probe: []string{"-c", "import redis.cluster"}},
+	{Name: "go-redislock-sentinel", Language: "Go", Summary: "bsm/redislock on go-redis' FailoverClient, which asks the Sentinels", Store: "sentinel", Package: "redis-server", needs: redisServer, Build: goBuild, program: goProgram,
+		Promise: "A simple distributed lock, with a reference to the Redis documentation (distlock).", Source: "README of github.com/bsm/redislock",
+		args: []string{"redislock-sentinel"}},
+	{Name: "go-redislock-cluster", Language: "Go", Summary: "bsm/redislock on go-redis' ClusterClient", Store: "cluster", Package: "redis-server", needs: redisServer, Build: goBuild, program: goProgram,
+		Promise: "A simple distributed lock, with a reference to the Redis documentation (distlock).", Source: "README of github.com/bsm/redislock",
+		args: []string{"redislock-cluster"}},
 	{Name: "etcd", Language: "Go", Summary: "etcd's concurrency.Mutex; a lease is counted from the sending of the last keep-alive that was answered", Store: "etcd", Package: etcdPackages, Build: etcdBuild, program: etcdProgram, needs: etcdServer,
 		Promise: "Locks rest on leases, and leases do not guarantee mutual exclusion; the resource should check the revision of the lock's key.", Source: "etcd.io/docs, etcd versus other key-value stores, Notes on the usage of lock and lease",
 		args: []string{"timed"}},

@@ -47,10 +47,12 @@ var anyTTL = message{"unit_ms": 1e-6}
 
 var libraries = map[string]library{
 	"redsync":     {openRedsync, message{"can": []string{"extend", "shared"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4"), "ttl": anyTTL}},
-	"redislock":   {openRedislock, message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock"), "ttl": anyTTL}},
+	"redislock":   {openRedislock(firstMaster), message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock"), "ttl": anyTTL}},
 	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis"), "ttl": anyTTL}},
 	"go-zero": {openGoZero, message{"can": []string{"extend"}, "masters": 1, "library": "go-zero " + version("github.com/zeromicro/go-zero"),
 		"ttl": message{"min_ms": 1000, "unit_ms": 1000}}},
+	"redislock-sentinel": {openRedislock(bySentinel), message{"can": []string{"extend"}, "library": "bsm/redislock " + version("github.com/bsm/redislock") + " on a FailoverClient", "ttl": anyTTL}},
+	"redislock-cluster":  {openRedislock(inCluster), message{"can": []string{"extend"}, "library": "bsm/redislock " + version("github.com/bsm/redislock") + " on a ClusterClient", "ttl": anyTTL}},
 }
 
 // monotonic is what CLOCK_MONOTONIC shows, in ns.
@@ -116,7 +118,7 @@ func (r *request) carryOut(l lock) {
 func main() {
 	lib, ok := libraries[os.Args[min(1, len(os.Args)-1)]]
 	if !ok {
-		fmt.Fprintln(os.Stderr, "which library? redsync, redislock, rueidislock or go-zero")
+		fmt.Fprintln(os.Stderr, "which library? redsync, redislock, redislock-sentinel, redislock-cluster, rueidislock or go-zero")
 		os.Exit(64)
 	}
 	type use struct{ object, key string }

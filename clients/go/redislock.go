@@ -16,9 +16,12 @@ type redislockLock struct {
 	held   *redislock.Lock
 }
 
-func openRedislock(masters []string, ttl time.Duration) (func(key string) lock, error) {
-	client := redislock.New(redis.NewClient(&redis.Options{Addr: masters[0]}))
-	return func(key string) lock { return &redislockLock{client: client, key: key, ttl: ttl} }, nil
+// openRedislock returns how the library is opened on a client of go-redis for the masters: options says which.
+func openRedislock(options func(masters []string) *redis.UniversalOptions) func([]string, time.Duration) (func(string) lock, error) {
+	return func(masters []string, ttl time.Duration) (func(string) lock, error) {
+		client := redislock.New(redis.NewUniversalClient(options(masters)))
+		return func(key string) lock { return &redislockLock{client: client, key: key, ttl: ttl} }, nil
+	}
 }
 
 func (l *redislockLock) acquire(ctx context.Context) (token string, err error) {

@@ -1,4 +1,4 @@
-"""Redis masters with a nemesis for pytest. In conftest.py: from lockpick_masters import masters. See docs/masters.md."""
+"""Redis masters with a nemesis for pytest. In conftest.py: pytest_plugins = ["lockpick_masters"]. See docs/masters.md."""
 import contextlib, json, os, shlex, subprocess, urllib.error, urllib.request
 
 import pytest
@@ -9,8 +9,7 @@ class Masters:
         command = [*shlex.split(os.environ.get("LOCKPICK", "lockpick")), "masters", "--json", *args]
         # Closing the pipe to stdin ends the masters, also if this process is killed. A session of its own: Ctrl-C ends pytest first.
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        line = self.process.stdout.readline()
-        if not line:
+        if not (line := self.process.stdout.readline()):
             raise RuntimeError(f"{shlex.join(command)} ended with {self.process.wait()}: stderr says why")
         state = json.loads(line)
         self.api, self.addresses, self.clients = state["api"], state["addresses"], state["clients"]
@@ -36,11 +35,9 @@ class Masters:
     def holding(self, client, key, ttl_ms, acquire, release):
         """Reports a critical section: acquire returns the token, or None if it was refused, which is also yielded."""
         self.event("acquiring", client, key)
-        token = acquire()
-        if token is None:
+        if (token := acquire()) is None:
             self.event("refused", client, key)
-            yield None
-            return
+            return (yield None)
         self.event("acquired", client, key, token=token, ttl_ms=ttl_ms)
         try:
             yield token
@@ -50,10 +47,13 @@ class Masters:
             self.event("released", client, key)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "masters(*flags): flags of lockpick masters, for the fixture masters")
+
+
 @pytest.fixture
 def masters(request):  # flags: @pytest.mark.masters("--masters", "1")
-    marker = request.node.get_closest_marker("masters")
-    m = Masters(*(marker.args if marker else ()))
+    m = Masters(*getattr(request.node.get_closest_marker("masters"), "args", ()))
     yield m
     result = m.call("POST", "/stop")
     m.process.communicate()

@@ -19,7 +19,7 @@ var mastersExamples = []struct {
 	run   []string
 	files []string // of clients/masters, copied beside it
 }{
-	{"python", "test_example.py", []string{"/usr/bin/python3", "-c", "import pytest, redis"}, []string{"/usr/bin/python3", "-m", "pytest", "-q", "-W", "ignore::pytest.PytestUnknownMarkWarning"}, []string{"lockpick_masters.py"}},
+	{"python", "test_example.py", []string{"/usr/bin/python3", "-c", "import pytest, redis"}, []string{"/usr/bin/python3", "-m", "pytest", "-q", "-W", "error"}, []string{"lockpick_masters.py"}},
 	{"go", "example_test.go", []string{"go", "version"}, []string{"go", "test", "-count=1", "-overlay", "overlay.json", "lockpick/clients/masters"}, nil},
 	{"java", "TwoWorkersTest.java", []string{"test", "-e", junit}, []string{"sh", "-c", "java --add-modules jdk.compiler -m jdk.compiler/com.sun.tools.javac.Main -cp " + junit + " *.java && java -jar " + junit + " -cp . --scan-classpath --disable-banner"}, []string{"LockpickMasters.java"}},
 }
@@ -49,6 +49,9 @@ func TestExamplesOfMasters(t *testing.T) {
 				dir := t.TempDir()
 				example := filepath.Join(dir, x.file)
 				written := map[string][]byte{example: []byte(strings.ReplaceAll(text, `"none"`, `"`+persistence+`", "--driver", "process", "--store", "`+dir+`"`))}
+				if x.kind == "python" {
+					written[filepath.Join(dir, "conftest.py")] = []byte(`pytest_plugins = ["lockpick_masters"]` + "\n")
+				}
 				overlay := map[string]map[string]string{"Replace": {filepath.Join(top, "clients/masters/example_test.go"): example}}
 				if written[filepath.Join(dir, "overlay.json")], err = json.Marshal(overlay); err != nil {
 					t.Fatal(err)

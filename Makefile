@@ -11,7 +11,8 @@
 # make torture the harness itself: ended at 1,200 random moments (FOR=28m, at most), and stopped with all masters and clients for 30 s
 # make soak   a day of virtual time and an hour of real time with 50 clients: does memory grow?
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
-# make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
+# make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs"); with AGAINST=COMMIT
+#             the commands of this version beside those of that one, in turns, as a table
 # make nightly  what takes hours: make test and make test-real with all cases, 10,000,000 inputs of each parser,
 #               correct locks in many more random configurations and schedules, the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
@@ -195,5 +196,9 @@ stress: setup-run
 	STRESS=$(FOR) $(GO) test -race -timeout 0 -parallel 5 -v ./redlock -run '^TestStress$$'
 
 bench:
+ifdef AGAINST
+	$(GO) run ./internal/versions -against $(AGAINST) $(ARGS)
+else
 	$(GO) test -tags real -run '^$$' -bench . -benchmem ./...
 	cd redlock/bench && $(GO) run . $(ARGS)
+endif

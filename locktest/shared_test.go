@@ -173,7 +173,7 @@ func TestChangesOfTheMode(t *testing.T) {
 	if r == nil {
 		t.Fatal("a wrong lock is not convicted")
 	}
-	if v, _ := r.FirstViolation(nil); !strings.Contains(v.Summary, "was granted an upgrade of its lease") {
+	if v, _ := r.FirstViolation(nil); !strings.Contains(v.Summary+strings.Join(v.Reason, " "), "upgrade") {
 		t.Errorf("%s", v.Summary)
 	}
 }

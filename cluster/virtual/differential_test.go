@@ -200,5 +200,8 @@ func said(c *redis.Conn, words []any) string {
 		text, _, _ := strings.Cut(err.Error(), " script: ")
 		return "error " + text
 	}
+	if names, is := v.([]any); is && len(words) > 1 && words[0] == "COMMAND" && words[1] == "LIST" { // in the order of a hash table
+		slices.SortFunc(names, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
 	return fmt.Sprintf("%v %T", v, v)
 }

@@ -64,7 +64,7 @@ func RunShard(ctx context.Context, opt Options, s search.Shard, p *search.Part[S
 	return cmp.Or(err, failed)
 }
 
-// Merged joins the results in parts into one, in a new folder of the store; away is the number of findings whose evidence
+// Merged joins the results in parts into one, in a new folder of the store; elsewhere is the number of findings whose evidence
 // is on other machines. Situations whose shard is missing are inconclusive.
 func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, elsewhere int, err error) {
 	battery := map[string]Situation{}

@@ -265,7 +265,7 @@ func foreignDeath(ops []history.Op) death {
 		if op.Value != nil && op.Value.Took > 0 {
 			noticed = op.Value.Took
 		}
-		how := fmt.Sprintf("%s was disturbed at %s, which no fault of this run caused", op.Process, narrative.At(op.Time))
+		how := fmt.Sprintf("%s died or was changed at %s, which no fault of this run caused", op.Process, narrative.At(op.Time))
 		if op.F == history.FStepped {
 			how = fmt.Sprintf("somebody set the clock of the machine at %s", narrative.At(op.Time))
 		}

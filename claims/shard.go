@@ -105,7 +105,7 @@ func Shard(ctx context.Context, claims []Claim, opt Options, s search.Shard, p *
 	return cmp.Or(err, failed)
 }
 
-// Merged joins the results in parts into one, in a new folder of the store; away is the number of findings whose evidence
+// Merged joins the results in parts into one, in a new folder of the store; elsewhere is the number of findings whose evidence
 // is on other machines. Claims whose shard is missing are undecided.
 func Merged(p *search.Part[Sharded], claims []Claim, store campaign.Store) (r *Result, elsewhere int, err error) {
 	head, units, elsewhere, err := search.Collect(p, store, "claims-"+p.Of["driver"], func(id string) (Sharded, error) {

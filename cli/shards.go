@@ -112,8 +112,8 @@ func readParts[R any](kind string, files []string) (*search.Part[R], error) {
 	return p, nil
 }
 
-// noteAway prints how many findings have their runs on other machines.
-func noteAway(elsewhere int) {
+// noteElsewhere prints how many findings have their runs on other machines.
+func noteElsewhere(elsewhere int) {
 	if elsewhere > 0 {
 		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", plural.Count(elsewhere, "finding", "findings"))
 	}
@@ -156,7 +156,7 @@ func claimsParts(cmd *cobra.Command, files []string, flags claimsFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	noteAway(elsewhere)
+	noteElsewhere(elsewhere)
 	return reportClaims(cmd.OutOrStdout(), all, r, before, flags)
 }
 
@@ -177,7 +177,7 @@ func auditParts(cmd *cobra.Command, files []string, flags auditFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	noteAway(elsewhere)
+	noteElsewhere(elsewhere)
 	judged, err := audit.Judge(r, before, flags.strict)
 	if err != nil {
 		return usageError{fmt.Errorf("--baseline %s: %w", flags.baseline, err)}

@@ -112,7 +112,7 @@ type Unit interface {
 
 // Collect makes the result of a job from its parts: what is common to all, and the results of the units in their order.
 // missing returns the result of a unit that no shard has done. Collect copies the evidence from the shards' folders into
-// a new folder of the store with a name; away is the number of findings whose runs are not on this machine: they lose
+// a new folder of the store with a name; elsewhere is the number of findings whose runs are not on this machine: they lose
 // their run and command.
 func Collect[R Unit](p *Part[R], store campaign.Store, name string, missing func(id string) (R, error)) (r JobResult, units []R, elsewhere int, err error) {
 	now := time.Now()

@@ -91,10 +91,13 @@ func (l *textbook) AcquireAll(ctx context.Context, keys []string) (Lease, error)
 func (l *textbook) attemptAll(ctx context.Context, keys []string, token string, start time.Time) (Lease, error) {
 	all := &multiLease{}
 	for _, key := range keys {
-		x, err := l.attempt(ctx, l.masters.Begin(l.env.Hooks.Vote), key, token, token, Share{}, start)
+		try := func() (*textbookLease, error) {
+			return l.attempt(ctx, l.masters.Begin(l.env.Hooks.Vote), key, token, token, Share{}, start)
+		}
+		x, err := try()
 		for l.mutations.holdsAndWaits && err != nil && !errors.Is(err, ErrGone) && l.env.Runtime.Sleep(ctx, l.delay()) == nil {
 			start = l.clock()
-			x, err = l.attempt(ctx, l.masters.Begin(l.env.Hooks.Vote), key, token, token, Share{}, start)
+			x, err = try()
 		}
 		switch {
 		case err == nil:

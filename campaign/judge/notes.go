@@ -53,7 +53,7 @@ func foreignDeaths(ops []history.Op) []string {
 		case history.FStepped:
 			what = "the machine's clock changed"
 		case history.FDied:
-			what = "master " + op.Process + " was disturbed"
+			what = "master " + op.Process + " died or was changed"
 		default:
 			continue
 		}

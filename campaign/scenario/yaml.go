@@ -79,9 +79,9 @@ func (s *Scenario) YAML() ([]byte, error) {
 }
 
 // Overlay overwrites the fields of the scenario that a YAML node sets; nil sets none. A list replaces the
-// scenario's list instead of extending it, and a field also clears the field that it replaces (see Take). d
-// must be the node's file, because it knows the file's anchors.
-func (s *Scenario) Overlay(over ast.Node, d *strictyaml.File) error {
+// scenario's list instead of extending it, and a field also clears the field that it replaces (see Take). The
+// file must be the node's, because it knows the anchors.
+func (s *Scenario) Overlay(over ast.Node, file *strictyaml.File) error {
 	if over == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s *Scenario) Overlay(over ast.Node, d *strictyaml.File) error {
 			f.Take(s, &empty)
 		}
 	}
-	return d.DecodeFromNode(over, s)
+	return file.DecodeFromNode(over, s)
 }
 
 // hasField reports whether a mapping has a field.

@@ -162,8 +162,8 @@ func (n *Narrative) CutOff(l *history.Lease, until time.Duration) {
 
 // Elections adds the servers of a service that took over from others while a client relied on a lease, each with the last
 // fault of servers before it. The last one that took over before the grant is added, too, if a fault of servers was not over
-// for long: the server before it may not have known yet, and go on granting. If no fault is told by then, those are that ended
-// servers meanwhile.
+// for long: the server before it may not have known yet, and go on granting. If no fault has been named
+// by then, it names the first that ended a server meanwhile.
 func (n *Narrative) Elections(l *history.Lease, until time.Duration) {
 	h := &n.r.History.Header
 	if h.Service == "" {

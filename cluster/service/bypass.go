@@ -115,12 +115,12 @@ func (c *nodes) Bypass() error {
 		}
 		if n, ok := c.holder(x.inode); ok {
 			if n != to {
-				return fmt.Errorf("%s goes past the links: it has a connection to port %d of %s that faults cannot cut. In the service, use .Link or .To wherever a node is told the address of another, and list under announces the ports on which nodes tell their own", n.name, x.to, to.name)
+				return fmt.Errorf("%s goes past the links: it is connected to port %d of %s directly, and faults cannot cut that connection. In the service, write .Link or .To wherever a node gets the address of another, and list under announces the ports on which nodes tell others their own address", n.name, x.to, to.name)
 			}
 			continue
 		}
 		if client := c.dialers.client(x.inode); client != "" { // others are strangers, such as servers of another run that lost this port
-			return fmt.Errorf("%s goes past the links: it is connected to port %d of %s itself, where faults cannot cut it off. Clients have to use the addresses that they are told", client, x.to, to.name)
+			return fmt.Errorf("%s goes past the links: it is connected to port %d of %s directly, and faults cannot cut that connection. A client must connect to the addresses that Lockpick gives it", client, x.to, to.name)
 		}
 	}
 	return nil

@@ -268,7 +268,7 @@ func TestAClientThatGoesPastTheLinksIsFound(t *testing.T) {
 	}
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	waittest.Until(t, "it is found", func() bool { err = c.Bypass(); return err != nil })
-	if !strings.Contains(err.Error(), "use the addresses that they are told") {
+	if !strings.Contains(err.Error(), "must connect to the addresses that Lockpick gives it") {
 		t.Error(err)
 	}
 }

@@ -242,7 +242,13 @@ func trace(p cluster.Persistence, there realServer, here simulatedServer, steps 
 		here.setClock(cluster.Clock{Offset: time.Minute + midst + offset - here.world.Elapsed(), Rate: frozen})
 		return there.freeze(base.Add(offset))
 	}
+	names := []string{"a", "b", "c", "a:fence"}
 	both := func(cmd ...string) error {
+		if strings.EqualFold(cmd[0], "dbsize") { // it counts keys that have expired until Redis finds them, which takes it up to 100 ms
+			find := append([]string{"exists"}, names...)
+			there.do(find)
+			here.do(find)
+		}
 		a, b := plain(cmd, there.do(cmd)), plain(cmd, here.do(cmd))
 		if a != b && !(cmd[0] == "time" && len(cmd) == 1) { // TIME differs by the years since Epoch
 			return fmt.Errorf("%q: real %s, simulated %s", cmd, a, b)
@@ -277,7 +283,7 @@ func trace(p cluster.Persistence, there realServer, here simulatedServer, steps 
 		}
 	}
 	var errs []error
-	for _, key := range []string{"a", "b", "c", "a:fence"} {
+	for _, key := range names {
 		errs = append(errs, both("type", key), both("get", key), both("pttl", key), both("hgetall", key), both("lrange", key, "0", "-1"), both("smembers", key), both("zrange", key, "0", "-1", "withscores"), both("xrange", key, "-", "+"))
 	}
 	return errors.Join(errs...)

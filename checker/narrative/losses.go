@@ -224,7 +224,7 @@ func (n *Narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 func (n *Narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	var by history.Vote
 	for v := range n.r.Replies(history.CommandExtend, m).InFlight(yes.At, next.At) {
-		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) {
+		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) && !n.mayFollowRestart(m, v) {
 			by = v
 		}
 	}

@@ -99,13 +99,13 @@ tests:
 
 # Two lanes: one mostly waits for masters and clients, the other one mostly computes.
 tests-real:
-	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "cd examples/reported && $(TEST) -tags real . -driver process" \
+	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "cd examples/reported && $(TEST) -count=1 -tags real . -driver process" \
 	  $(TESTED:%="cd % && $(TEST) ./...") "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))" \
-	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "$(TEST) -tags real -run '$$(.ci/tests 'sampletest\.' ./campaign)' ./campaign"
+	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "$(TEST) -count=1 -tags real -run '$$(.ci/tests 'sampletest\.' ./campaign)' ./campaign"
 
 # Tests do more with the tag real if they have it, or try more cases or drivers then. tests has run all others.
 MORE = _real_test\.go$$|sampletest\.|onEachDriver\(|exceptOnDocker\(
-more = -tags real -run '$$(.ci/tests '$(MORE)' $(1))' $(1)
+more = -count=1 -tags real -run '$$(.ci/tests '$(MORE)' $(1))' $(1)
 
 # Each fuzz target gets FUZZ inputs. No time is set: go test fails a target whose time is over while it minimizes an input.
 FUZZ ?= 10000

@@ -51,7 +51,9 @@ func (n *Narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vo
 
 // deleted looks for a release of another token, which should not have touched the key.
 func (n *Narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
-	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token != a.Token })
+	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool {
+		return mayDelete(*v, yes) && v.Token != a.Token && !n.mayFollowRestart(m, *v) // what a restart forgot, it did not delete
+	})
 	if !found {
 		return Loss{}, false
 	}
@@ -170,15 +172,19 @@ func (n *Narrative) restarted(m string, a *history.Lease, yes, next history.Vote
 	return n.restartedBetween(m, a, facts.Sent(yes), executed)
 }
 
-// restartedMeanwhile looks for a restart after next was sent and before it was answered. The
-// request may have reached the master only after it was up again: a link held it, or the client
-// had to reconnect.
+// restartedMeanwhile looks for a restart after next was sent and before it was answered.
 func (n *Narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
-	executed, _ := n.r.ExecutedBy(next)
-	if !slices.ContainsFunc(n.r.StatesOf(m, executed, next.At), func(s facts.State) bool { return s.Status == "up" }) {
+	if !n.mayFollowRestart(m, next) {
 		return Loss{}, false
 	}
 	return n.restartedBetween(m, a, facts.Sent(yes), next.At)
+}
+
+// mayFollowRestart reports whether a master that was down while a request was in flight was up again before its answer.
+// The request may have reached the master only then: a link held it, or the client had to reconnect.
+func (n *Narrative) mayFollowRestart(m string, v history.Vote) bool {
+	executed, _ := n.r.ExecutedBy(v)
+	return slices.ContainsFunc(n.r.StatesOf(m, executed, v.At), func(s facts.State) bool { return s.Status == "up" })
 }
 
 // disturbed looks for faults of a master's clock or memory, which can expire or evict a key
@@ -218,7 +224,7 @@ func (n *Narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 func (n *Narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
 	var by history.Vote
 	for v := range n.r.Replies(history.CommandExtend, m).InFlight(yes.At, next.At) {
-		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) {
+		if v.Yes && v.Token != a.Token && v.Token != next.Token && within(v, yes, next) && mayDelete(v, yes) && !n.mayFollowRestart(m, v) {
 			by = v
 		}
 	}

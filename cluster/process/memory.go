@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,6 +16,8 @@ import (
 const (
 	fillerSize  = 32 << 10 // size of a filler's value, in bytes
 	fillerBatch = 32       // fillers per round trip
+
+	fillTimeout = 20 * time.Second // of a round trip: a full master evicts as much as it stores
 )
 
 // reach returns a client for the master, which must be up.
@@ -36,6 +39,7 @@ func (m *master) FillMemory(ctx context.Context, bytes int64) error {
 		if err != nil {
 			return err
 		}
+		client = client.WithTimeout(fillTimeout)
 		junk := strings.Repeat("x", fillerSize)
 		before, err := evicted(ctx, client)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 const root = "../.."
 
 // TestEveryTestRuns: a test file with the tag real or portable says so in its name, and make tests its package with
-// that tag; each other module with tests is tested, too.
+// that tag, as it does the packages that try more cases with the tag real; each other module with tests is tested, too.
 func TestEveryTestRuns(t *testing.T) {
 	words := func(target string) []string {
 		cmd := exec.CommandContext(t.Context(), "make", "-n", target)
@@ -41,6 +41,13 @@ func TestEveryTestRuns(t *testing.T) {
 				t.Errorf("no target of the Makefile tests the module %s", module)
 			}
 			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(text), "/internal/sampletest\"\n") && !slices.Contains(withTag["real"], "./"+filepath.ToSlash(dir)) {
+			t.Errorf("%s: make tests-real does not try more of its cases", path)
 		}
 		for tag, words := range withTag {
 			has, err := needsTag(path, tag)

@@ -161,7 +161,7 @@ func (r *run) judgeAll(properties []Property, atOnce int) []judged {
 func (r *run) deadOnArrival() int {
 	n := 0
 	for _, l := range r.Leases {
-		if facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) {
+		if facts.ExpiredOnArrival(l) && !l.AtLeast && r.InWindow(l.Acquired()) {
 			n++
 		}
 	}

@@ -15,21 +15,18 @@ const arrivalSlack = 10 * time.Millisecond
 var DeadOnArrival = Property{
 	Name: "dead-on-arrival", Level: "L2", Says: "no acquire returns a lease that is over", Title: "no expired lease from acquire",
 	Leases: true, OnlyNamed: true, ToleratesStalls: true,
-	rules: &rules{judge: (*run).deadArrivals},
+	rules: &rules{judge: (*run).deadArrivals, gaps: []gap{{nil, "it is not known for how long a lease is valid: the client does not say it, and no vote shows when an attempt began"}}},
 }
 
 // deadArrivals judges that no acquire returns a lease that is over. Such a lease holds nothing,
 // so it does not violate exclusion by itself, and a client that checks the clock does nothing
 // under it. The property is judged only if the scenario names it.
 func (r *run) deadArrivals() *judgement {
-	if len(r.Leases) == 0 {
-		return nil
-	}
 	var found []proven
 	var granted []time.Duration
 	for _, l := range r.Leases {
 		g := l.Grants[0]
-		if !r.InWindow(g.At) {
+		if !r.InWindow(g.At) || l.AtLeast {
 			continue
 		}
 		granted = append(granted, g.At)
@@ -37,6 +34,9 @@ func (r *run) deadArrivals() *judgement {
 			continue
 		}
 		found = append(found, proven{onLeases(g.At, g.At, []int{g.Index}, l), func(n *narrative.Narrative) { r.explainDeadArrival(n, l) }})
+	}
+	if len(granted) == 0 {
+		return nil
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,

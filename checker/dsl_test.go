@@ -161,6 +161,8 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			op.Type = history.Type(w)
 		case w == "fenced":
 			v.Fenced = true
+		case w == "at-least":
+			v.AtLeast = true
 		case w == "bit":
 			v.TookEffect = true
 		case f == history.FVote && w == "yes":

@@ -59,6 +59,7 @@ type Lease struct {
 	Permits             int           // of its acquire
 	Invoked             time.Duration // when the acquire was called; without an invocation, the earliest possible time
 	InvokedIndex        int           // index of the line of the invocation; -1 if there is none
+	AtLeast             bool          // it may be valid for longer than its first grant says
 	Grants              []Grant       // the grant of the acquire, then the grants of the extensions, in order
 	LostIndex           int           // index of the line in which its lock reported it lost; -1: none
 	Lost                time.Duration // when its lock reported that (if LostIndex >= 0)
@@ -190,7 +191,7 @@ func leasesOf(at positions, all iter.Seq2[int, *Op], n int) (leases []*Lease, of
 		anywhere := owner{process: op.Process, token: token, life: on.life}
 		if op.F == FAcquire && op.Type == OK {
 			l := &Lease{
-				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence, Mode: op.Value.Mode, Permits: op.Value.Permits,
+				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence, Mode: op.Value.Mode, Permits: op.Value.Permits, AtLeast: op.Value.AtLeast,
 				Grants:    []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
 				LostIndex: -1, ReleaseIndex: -1, CrashIndex: -1, EnterIndex: -1, LeaveIndex: -1,
 			}

@@ -91,7 +91,8 @@ type Value struct {
 	Fence      int64         `json:"fence,omitempty"`
 
 	// acquire
-	Fixed bool `json:"fixed,omitempty"` // the lock has no extend
+	Fixed   bool `json:"fixed,omitempty"`    // the lock has no extend
+	AtLeast bool `json:"at_least,omitempty"` // the lease may be valid for longer: nobody saw when the attempt that succeeded began
 
 	// acquire, extend
 	Mode    string `json:"mode,omitempty"`    // ModeRead; empty: exclusive, or (extend) as before

@@ -17,11 +17,12 @@ type packedLine struct {
 
 // lineKind holds the fields that many such lines have in common.
 type lineKind struct {
-	Process, F, Key, Mode string
-	typ                   Type
-	permits               int
-	fenced, fixed, valued bool // valued: there is a Value
-	counts                bool // the line's number is Value.Value
+	Process, F, Key, Mode  string
+	typ                    Type
+	permits                int
+	fenced, fixed, atLeast bool
+	valued                 bool // there is a Value
+	counts                 bool // the line's number is Value.Value
 }
 
 // lineExtra holds fields that most such lines lack.
@@ -64,7 +65,7 @@ func (p *Packed) line(op *Op) {
 	extra := lineExtra{error: op.Error}
 	if v := op.Value; v != nil {
 		x.token = p.tokenNumber(v.Token)
-		kind.Mode, kind.permits, kind.fenced, kind.fixed, kind.valued, kind.counts = v.Mode, v.Permits, v.Fenced, v.Fixed, true, v.Value != 0
+		kind.Mode, kind.permits, kind.fenced, kind.fixed, kind.atLeast, kind.valued, kind.counts = v.Mode, v.Permits, v.Fenced, v.Fixed, v.AtLeast, true, v.Value != 0
 		if x.number = int64(v.ValidUntil); kind.counts {
 			x.number = v.Value
 		}
@@ -95,7 +96,7 @@ func (p *Packed) unpack(position int, op *Op, v *Value) {
 	if !k.valued {
 		return
 	}
-	v.Token, v.Fence, v.Delay, v.Mode, v.Permits, v.Fenced, v.Fixed = p.tokens[x.token], extra.fence, extra.delay, k.Mode, k.permits, k.fenced, k.fixed
+	v.Token, v.Fence, v.Delay, v.Mode, v.Permits, v.Fenced, v.Fixed, v.AtLeast = p.tokens[x.token], extra.fence, extra.delay, k.Mode, k.permits, k.fenced, k.fixed, k.atLeast
 	if v.Value, v.ValidUntil = 0, time.Duration(x.number); k.counts {
 		v.Value, v.ValidUntil = x.number, 0
 	}

@@ -266,7 +266,7 @@ func (a *adapted) acquire(ctx context.Context, key string, ask func(context.Cont
 	if lease.token == "" {
 		lease.token = a.name(began)
 	}
-	lease.until = a.end(l, l.Until, lease.token, began)
+	lease.until, lease.atLeast = a.end(l, l.Until, lease.token, began)
 	if l.Lost != nil && a.site.Lost != nil {
 		lease.untold = context.AfterFunc(l.Lost, func() { a.site.Lost(key, lease.token, context.Cause(l.Lost), a.site.Runtime.Now()) })
 	}
@@ -289,21 +289,22 @@ func (a *adapted) name(began time.Time) string {
 	return cmp.Or(a.attempts.Token(began), fmt.Sprintf("%s-%d", a.site.Client, a.leases))
 }
 
-// end returns the end of the validity of a lease that an acquire or an extension granted, which began at a time.
-func (a *adapted) end(l *Lease, until time.Time, token string, began time.Time) time.Time {
+// end returns the end of the validity of a lease that an acquire or an extension granted, which began at a time. atLeast
+// reports that the lease may be valid for longer, since no link saw when the attempt that succeeded began.
+func (a *adapted) end(l *Lease, until time.Time, token string, began time.Time) (end time.Time, atLeast bool) {
 	switch {
 	case !until.IsZero():
-		return until
+		return until, false
 	case l.Lost != nil:
-		return a.site.Runtime.Now().Add(history.Endless)
+		return a.site.Runtime.Now().Add(history.Endless), false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	sent := a.attempts.Began(token, began)
-	if sent.Equal(began) { // the masters store another token
-		sent = a.attempts.Began(a.attempts.Latest(began), began)
+	sent, seen := a.attempts.Began(token, began)
+	if !seen { // the masters store another token
+		sent, seen = a.attempts.Began(a.attempts.Latest(began), began)
 	}
-	return sent.Add(a.site.TTL - a.site.TTL/20)
+	return sent.Add(a.site.TTL - a.site.TTL/20), !seen
 }
 
 // Close closes the lock and the clients that it got from Env, once.
@@ -324,12 +325,13 @@ func (a *adapted) Close() error {
 
 // lease adapts a user's lease to the workload.
 type lease struct {
-	a      *adapted
-	of     *Lease
-	call   *calling // of the acquire; it is over
-	until  time.Time
-	token  string
-	untold func() bool // stops the callback that reports the loss; may be nil
+	a       *adapted
+	of      *Lease
+	call    *calling // of the acquire; it is over
+	until   time.Time
+	atLeast bool // it may be valid for longer
+	token   string
+	untold  func() bool // stops the callback that reports the loss; may be nil
 }
 
 func (l *lease) Token() string    { return l.token }
@@ -348,6 +350,8 @@ func (l *lease) Context() context.Context {
 	}
 	return context.Background()
 }
+
+func (l *lease) AtLeast() bool { return l.atLeast }
 
 func (l *lease) Fixed() bool { return l.of.Extend == nil }
 
@@ -389,7 +393,7 @@ func (l *lease) extend(ctx context.Context, call func(context.Context) (time.Tim
 		l.a.site.Settle()
 	}
 	longer := *l
-	longer.until = l.a.end(l.of, until, l.token, began)
+	longer.until, longer.atLeast = l.a.end(l.of, until, l.token, began)
 	return &longer, nil
 }
 

@@ -63,13 +63,13 @@ func (a *Attempts) Latest(since time.Time) string {
 	return latest.token
 }
 
-// Began returns when the last attempt with a token began, or since if no link saw one. A lock
+// Began returns when the last attempt with a token began; seen is false if no link saw one, and began is since. A lock
 // may make several attempts with the same token: within an attempt no master answers twice
 // (though a Redis client may resend a command without an answer), and a release ends it.
-func (a *Attempts) Began(token string, since time.Time) time.Time {
+func (a *Attempts) Began(token string, since time.Time) (began time.Time, seen bool) {
 	mine := slices.DeleteFunc(slices.Clone(a.asked), func(x asked) bool { return x.token != token || x.sent.Before(since) })
 	slices.SortFunc(mine, func(x, y asked) int { return y.sent.Compare(x.sent) }) // the latest first
-	began := since
+	began = since
 	tried := map[string]bool{}
 	for _, x := range mine {
 		if tried[x.master] && x.answered {
@@ -78,5 +78,5 @@ func (a *Attempts) Began(token string, since time.Time) time.Time {
 		tried[x.master] = true
 		began = x.sent
 	}
-	return began
+	return began, len(mine) > 0
 }

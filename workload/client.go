@@ -205,7 +205,7 @@ func (c *client) acquire(ctx context.Context, key string, share Share, timeout t
 		c.record(history.Fail, history.FAcquire, key, nil, err)
 		return nil, true
 	}
-	c.granted(history.FAcquire, key, lease, history.Value{Fence: lease.Fence(), Fixed: fixed(lease), Mode: share.Mode, Permits: share.Permits})
+	c.granted(history.FAcquire, key, lease, history.Value{Fence: lease.Fence(), Fixed: fixed(lease), AtLeast: atLeast(lease), Mode: share.Mode, Permits: share.Permits})
 	return lease, true
 }
 
@@ -391,6 +391,12 @@ func (c *client) wakes(end context.CancelCauseFunc) {
 func fixed(lease Lease) bool {
 	f, ok := lease.(Fixed)
 	return ok && f.Fixed()
+}
+
+// atLeast reports whether a lease may be valid for longer than it says.
+func atLeast(lease Lease) bool {
+	a, ok := lease.(AtLeast)
+	return ok && a.AtLeast()
 }
 
 // extend returns the lease after its extension. Without an extension it is the same.

@@ -57,6 +57,9 @@ type Validator interface{ Valid() bool }
 // Fixed is a lease whose end nobody can move: if Fixed is true, the lock has no extend, and no client calls it.
 type Fixed interface{ Fixed() bool }
 
+// AtLeast is a lease that may be valid for longer than Until says, if AtLeast is true.
+type AtLeast interface{ AtLeast() bool }
+
 // ErrGone says that a client has ended. Its current operation may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 

@@ -21,9 +21,8 @@ type KeyChange struct {
 // lock, what they say all the same.
 func (r *Run) KeyChanges(key string, from, to time.Duration) []KeyChange {
 	var all []KeyChange
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
-		if op.F == history.FChange && op.Key == key && ChangedAt(op) >= from && ChangedAt(op) <= to {
+	for _, op := range r.changes.get(func() []*history.Op { return r.linesWith(history.FChange) }) {
+		if op.Key == key && ChangedAt(op) >= from && ChangedAt(op) <= to {
 			v := op.Value
 			all = append(all, KeyChange{ChangedAt(op), v.Command, op.Process, cmp.Or(v.RedisKey, op.Key), v.Token, v.Client, cmp.Or(v.Evidence, v.Form), v.TTL, op.Index})
 		}

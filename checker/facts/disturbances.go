@@ -102,14 +102,17 @@ func (r *Run) DisturbedIn(master string, from, to time.Duration) bool {
 
 // Elections returns the lines by which servers of a service took over from others, in order.
 func (r *Run) Elections() []*history.Op {
-	return r.elections.get(func() (all []*history.Op) {
-		for i := range r.History.Ops {
-			if op := &r.History.Ops[i]; op.F == history.FElected {
-				all = append(all, op)
-			}
+	return r.elections.get(func() []*history.Op { return r.linesWith(history.FElected) })
+}
+
+// linesWith returns the lines of one kind, in order.
+func (r *Run) linesWith(f string) (all []*history.Op) {
+	for i := range r.History.Ops {
+		if op := &r.History.Ops[i]; op.F == f {
+			all = append(all, op)
 		}
-		return all
-	})
+	}
+	return all
 }
 
 // Stalls returns the times in which the harness stood still, in order.

@@ -44,6 +44,7 @@ type Run struct {
 	masters       lazy[[]string]
 	stood         lazy[intervals]
 	elections     lazy[[]*history.Op]
+	changes       lazy[[]*history.Op]
 	selfExtending lazyBy[*history.Lease, bool]
 	extends       lazy[map[leaseName][]history.Span]
 	faulted       lazy[intervals]

@@ -154,7 +154,7 @@ func (n *Narrative) CutOff(l *history.Lease, until time.Duration) {
 		return
 	}
 	for _, f := range n.r.FaultsWithin(l.Acquired(), until) {
-		if fault.Of(f.Name).Isolates && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began < until && f.To > l.Acquired() {
+		if f.Installed && f.Began < until && f.To > l.Acquired() && slices.Contains(f.Clients, l.Process) && fault.Of(f.Name).Isolates {
 			n.Fault(f, false, nil)
 		}
 	}
@@ -213,7 +213,7 @@ func (n *Narrative) clientClock(l *history.Lease, until time.Duration) {
 	began := n.r.RequestedAt(l)
 	longer = longer || n.r.History.Header.TTL > 0 && l.Grants[0].Until > began+n.r.History.Header.TTL
 	for _, f := range n.r.Faults {
-		if fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
+		if f.Installed && f.Began <= until && f.To >= l.Invoked && slices.Contains(f.Clients, l.Process) && fault.Of(f.Name).Clock == fault.ClientClock {
 			n.Fault(f, !longer, nil)
 		}
 	}
@@ -245,7 +245,7 @@ func (n *Narrative) ClientFaults(client string, from, to time.Duration, detail b
 func (n *Narrative) Paused(client string, p facts.Pause, detail bool) {
 	name, by := "", ""
 	for _, f := range n.r.FaultsWithin(p.From, p.To) {
-		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.To && f.To > p.From && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
+		if f.Installed && f.Began < p.To && f.To > p.From && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) && fault.Of(f.Name).Client == fault.ClientStops {
 			name, by = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
 			if !detail {
 				n.faults[f.ID] = true

@@ -101,21 +101,22 @@ func (c *Client) within(d time.Duration) time.Duration {
 // lasts returns the true time at which a lease ends, and the reading of the client's monotonic clock
 // then (0: it has no end). The remaining time in the message applies at the time m.At of that clock.
 // If a client does not state it, the TTL counts from the first command of the attempt that
-// succeeded; if no link saw that, from the invocation. The caller holds c.mu.
-func (c *Client) lasts(token string, m Message, invoked time.Time) (until time.Time, ends int64) {
+// succeeded; if no link saw that, it counts from the invocation, and atLeast is true. The caller holds c.mu.
+func (c *Client) lasts(token string, m Message, invoked time.Time) (until time.Time, ends int64, atLeast bool) {
 	switch {
 	case m.At != 0:
 		ends = m.At + int64(m.Left)
 	case c.hello.Lease == workload.NoLease:
-		return invoked.Add(history.Endless), 0
+		return invoked.Add(history.Endless), 0, false
 	default:
-		began := c.attempts.Began(token, invoked)
+		began, seen := c.attempts.Began(token, invoked)
+		atLeast = !seen
 		if c.clocks == nil {
-			return began.Add(c.site.TTL), 0
+			return began.Add(c.site.TTL), 0, atLeast
 		}
 		ends = c.clocks.Shown(monotonic()-int64(time.Since(began))) + int64(c.site.TTL)
 	}
-	return c.trueTime(ends), ends
+	return c.trueTime(ends), ends, atLeast
 }
 
 // trueTime returns the true time at which the client's monotonic clock shows a time.

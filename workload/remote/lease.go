@@ -61,7 +61,7 @@ func (c *Client) granted(u *sharer, r Request, m Message, invoked time.Time) wor
 		c.unnamed++
 		l.token = fmt.Sprintf("%s-%d-%d", c.site.Client, c.process.cmd.Process.Pid, c.unnamed)
 	}
-	l.until, l.ends = c.lasts(l.token, m, invoked)
+	l.until, l.ends, l.atLeast = c.lasts(l.token, m, invoked)
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before the outcome was read
 		c.moved(l, bent)
@@ -129,6 +129,7 @@ type lease struct {
 	fence      int64
 	until      time.Time // guarded by client.mu, because the client's clocks may be bent
 	ends       int64     // the reading of the client's monotonic clock then; 0: not needed
+	atLeast    bool      // it may be valid for longer
 	ctx        context.Context
 	end        context.CancelCauseFunc
 }
@@ -149,6 +150,9 @@ func (l *lease) ask(r Request) (Message, error) {
 	}
 	return l.client.ask(r)
 }
+
+// AtLeast reports whether the lease may be valid for longer than Until says.
+func (l *lease) AtLeast() bool { return l.atLeast }
 
 // Fixed reports whether the client's lock has no extend.
 func (l *lease) Fixed() bool { return !l.client.hello.Has(workload.CanExtend) }

@@ -37,6 +37,9 @@ func TestMinimalClient(t *testing.T) {
 	if early, late := begun.Add(time.Second), time.Now().Add(time.Second); first.Until().Before(early) || first.Until().After(late) {
 		t.Errorf("a lease of 1s ends %v after it was asked for", first.Until().Sub(begun))
 	}
+	if a, ok := first.(workload.AtLeast); !ok || !a.AtLeast() {
+		t.Error("nobody saw when the attempt began, and the end of the lease counts as known")
+	}
 	if _, ok := first.(workload.Writer); ok {
 		t.Error("it writes, and never said that it could")
 	}
@@ -125,8 +128,8 @@ func TestLeaseOfTheLastAttempt(t *testing.T) {
 		for _, v := range x.votes {
 			c.observed(history.Op{Process: v.master, Type: kind[v.ago == lost], Value: &history.Value{Token: "t", Command: v.command, Yes: v.yes, Took: v.ago*time.Second - standstill}}, before.Add(-standstill))
 		}
-		end, _ := c.lasts("t", Message{}, before.Add(-time.Hour))
-		if early, late := before.Add(time.Minute-x.from*time.Second), time.Now().Add(time.Minute-x.from*time.Second); end.Before(early) || end.After(late) {
+		end, _, atLeast := c.lasts("t", Message{}, before.Add(-time.Hour))
+		if early, late := before.Add(time.Minute-x.from*time.Second), time.Now().Add(time.Minute-x.from*time.Second); end.Before(early) || end.After(late) || atLeast {
 			t.Errorf("%s: the lease ends %v from where it should", name, end.Sub(early))
 		}
 	}

@@ -167,10 +167,11 @@ docs:
 module-path:
 	@$(GO) run ./internal/modulepath $(TO)
 
-# Audits the clients of other libraries, and writes docs/scoreboard.md: about two hours.
+# Audits the clients of other libraries, and writes docs/scoreboard.md: some hours.
 scoreboard: setup-test
 	@$(BUILD) -o lockpick ./cmd/lockpick
 	@mkdir -p dist/clients && $(GO) build -C clients/go -o ../../dist/clients/lockpick-go-clients .
+	@$(GO) build -C examples/services/etcd -o ../../../dist/clients/lockpick-etcd .
 	@PATH="$$PATH:$(CURDIR)/dist/clients" ./lockpick audit all --resume --markdown docs/scoreboard.md $(ARGS)
 
 claims:

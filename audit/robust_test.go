@@ -62,6 +62,26 @@ func TestOneBadScheduleEndsNoAudit(t *testing.T) {
 	}
 }
 
+// TestAClientThatFailsInOneSituationEndsNoAudit: it did start when the audit began.
+func TestAClientThatFailsInOneSituationEndsNoAudit(t *testing.T) {
+	racetest.Exclude(t, "it simulates schedules")
+	r, err := Run(t.Context(), Options{
+		JobOptions: search.JobOptions{Driver: scenario.Process, Budget: search.Quick, Seed: 1, Most: 1, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "redlock", Only: []string{"quiet", "crowd"},
+		Run: func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
+			if s.Clients == 30 {
+				return nil, &scenario.Problem{Field: "client", Says: "no connection"}
+			}
+			return simulated(context.WithoutCancel(ctx), s)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := strings.Join(r.Rows[1].Errors, "\n"); !strings.Contains(errs, "client: no connection") || len(r.Rows[0].Errors) > 0 {
+		t.Errorf("errors of the situation: %q, of the other: %q", errs, r.Rows[0].Errors)
+	}
+}
+
 // TestErrorsOfAllSchedulesEndTheAudit: then there is nothing to say about the lock.
 func TestErrorsOfAllSchedulesEndTheAudit(t *testing.T) {
 	_, err := Run(t.Context(), Options{

@@ -22,7 +22,12 @@ func TestProgramsOfAScenario(t *testing.T) {
 		"an image that is not used":   {func(s *scenario.Scenario) { s.Image, s.Driver = "evil/redis", scenario.Process }, ""},
 		"a server":                    {func(s *scenario.Scenario) { s.Server = "./evil" }, "the server ./evil"},
 		"a server in an image":        {func(s *scenario.Scenario) { s.Server, s.Image, s.Driver = "x", "evil/redis", scenario.Docker }, "the Docker image evil/redis"},
-		"a client that is simulated":  {func(s *scenario.Scenario) { s.Client, s.Driver = []string{"sh"}, scenario.Sim }, ""},
+		"a client with its store":     {func(s *scenario.Scenario) { *s = *scenario.OfStore([]string{"etcd"}) }, ""},
+		"its store, changed": {func(s *scenario.Scenario) {
+			*s = *scenario.OfStore([]string{"etcd"})
+			s.Service.Version.Run, s.Service.Command = nil, []string{"./evil"}
+		}, "./evil"},
+		"a client that is simulated": {func(s *scenario.Scenario) { s.Client, s.Driver = []string{"sh"}, scenario.Sim }, ""},
 	} {
 		s := scenario.Defaults()
 		s.Driver = scenario.Auto

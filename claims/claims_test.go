@@ -418,3 +418,32 @@ claims:
 		}
 	}
 }
+
+// TestClaimsAboutOtherStoresSayWhatTheyNeed: the driver process, and programs that are not installed here.
+func TestClaimsAboutOtherStoresSayWhatTheyNeed(t *testing.T) {
+	const stores = `
+title: Stores
+claims:
+  - id: a
+    slug: a
+    claim: It holds.
+    sources: [test]
+    verdict: holds
+    basis: theory
+    explain: It does.
+    cases:
+      - {name: a, shows: Nothing happens., scenario: {driver: process, client: [etcd]}, expect: [{property: mutual-exclusion, verdict: holds}]}
+`
+	t.Setenv("PATH", "")
+	for driver, want := range map[string]string{scenario.Sim: "the servers of etcd run as processes: use --driver process", scenario.Process: "sudo apt-get install etcd-server"} {
+		all, err := Parse([]byte(stores))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &verifier{opt: Options{JobOptions: search.JobOptions{Driver: driver, Budget: search.Quick}}}
+		v.plan(&all[0])
+		if k := v.claims[0].result.Cases[0]; !strings.Contains(k.Skipped, want) || k.Outcome() != NotHere {
+			t.Errorf("%s: %+v, want %q", driver, k, want)
+		}
+	}
+}

@@ -57,7 +57,7 @@ names another client of the same servers.
 Several names make a scoreboard: each client is audited on redis-server processes, and what is broken is
 replayed: only what came back every time is called broken. One page compares them, with the story of
 each violation and a command that repeats it. The name all stands for all clients that come with Lockpick
-(about two hours); with --resume finished audits of the store are not repeated. The exit code is 0 then,
+(some hours); with --resume finished audits of the store are not repeated. The exit code is 0 then,
 whatever the scoreboard says.
 
 With --baseline FILE only what is newly broken since then fails. What is newly inconclusive is tried

@@ -36,6 +36,9 @@ Exit codes: 0 it keeps to it, 1 it does not, 64 bad usage, 70 the masters could 
 		Example: "  lockpick client check -- python3 lock.py\n  lockpick client check redis-py",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if on := scenario.OfStore(args); on != nil {
+				return usageError{fmt.Errorf("%s is a client of %s, and the scripted exchanges need masters of Redis: try lockpick run --client %[1]s", args[0], on.Service.Name)}
+			}
 			command, err := clients.Resolve(args)
 			if err != nil {
 				return usageError{err}

@@ -51,3 +51,29 @@ func TestMistakesInAServiceNameTheirLine(t *testing.T) {
 		}
 	}
 }
+
+// TestAClientOfAnotherStoreBringsItsServers: the scenario may give their number, and servers of its own.
+func TestAClientOfAnotherStoreBringsItsServers(t *testing.T) {
+	for _, c := range []struct {
+		text, service string
+		masters       int
+	}{
+		{"client: [etcd]\nfaults: [peers]\n", "etcd", 3},
+		{"client: [kazoo-lost]\nmasters: 5\n", "ZooKeeper", 5},
+		{"client: [redis-py-sentinel]\n", "Redis Sentinel", 6},
+		{"client: [redis-py]\n", "", 5},
+		{strings.Replace(withService, "my-client", "etcd", 1), "store", 3},
+	} {
+		s, err := Parse([]byte(c.text))
+		if err != nil {
+			t.Fatalf("%s%v", c.text, err)
+		}
+		service := ""
+		if s.Service != nil {
+			service = s.Service.Name
+		}
+		if service != c.service || s.Masters != c.masters {
+			t.Errorf("%s%d servers of %q", c.text, s.Masters, service)
+		}
+	}
+}

@@ -112,6 +112,11 @@ var convictions = []conviction{
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 	{"fair-barging", "quiet", checker.Fairness},
 	{"redlock-missed-wakeup", "long-waits", checker.WakeUp},
+	{"redlock-renews-blindly", "cut-off-holder", checker.MutualExclusion},
+	{"redlock-drops-masters", "majority-down", checker.Availability},
+	{"redlock-drops-masters", "failover", checker.Availability},
+	{"redlock-drops-masters", "restart-forgets", checker.Availability},
+	{"redlock-release-unchecked", "cut-off-holder", checker.Released},
 }
 
 // TestEveryPlantedBugHasAConviction: no lock that is wrong on purpose is left out of the table.

@@ -162,6 +162,16 @@ var convictions = []conviction{
 	{"fair-one-token", checker.MutualExclusion, pausesFirst},
 	{"fair-barging", checker.Fairness, func(*scenario.Scenario) {}},
 	{"redlock-missed-wakeup", checker.WakeUp, func(s *scenario.Scenario) { s.Clients = 2 }},
+	{"redlock-renews-blindly", checker.MutualExclusion, cutOff},
+	// Masters fail for a moment, one after the other, until clients ask fewer than a quorum.
+	{"redlock-drops-masters", checker.Availability, func(s *scenario.Scenario) {
+		s.Persistence = "always"
+		s.Schedule = []scenario.Step{{Fault: "kill", At: 3 * time.Second, For: time.Second, Masters: []string{"majority"}}}
+	}},
+	{"redlock-release-unchecked", checker.Released, func(s *scenario.Scenario) {
+		s.Hold, s.LongHolds, s.Extend = "100ms..300ms", 0, 0
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "c1 enters any", Repeat: true, For: 800 * time.Millisecond, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+	}},
 	{"redlock-shared-token", checker.MutualExclusion, used(workload.ShareLock, workload.ReleaseTwice)},
 	{"redlock-process-token", checker.MutualExclusion, used(workload.ShareProcess)},
 	{"redlock-extend-released", checker.OrphanKeys, used(workload.ExtendAfterRelease)},

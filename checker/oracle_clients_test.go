@@ -299,7 +299,7 @@ func (m *maker) release(c *actor, l *held) {
 	}
 	yes, by := m.ask(c, k, l.token, history.CommandRelease)
 	typ := history.OK
-	if m.votes && yes < m.head.Quorum {
+	if m.votes && yes < m.head.Quorum && !m.chance(m.wrong) {
 		typ = pick(m, []history.Type{history.Fail, history.Info})
 	}
 	m.add(by, c.name, history.FRelease, typ, k.name, &history.Value{Token: l.token})

@@ -33,7 +33,7 @@ var oracleOf = map[string]func(*oracle) finding{
 	"fencing-monotone": (*oracle).fencingMonotone, "extension": (*oracle).extension, "continuity": (*oracle).continuity,
 	"deadlock-freedom": (*oracle).deadlockFreedom, "holder-loss": (*oracle).holderLoss,
 	"availability": (*oracle).availability, "minority-failure": (*oracle).minorityFailure, "progress": (*oracle).progress, "wake-up": (*oracle).wakeUp,
-	"quorum-granted": (*oracle).quorumGranted, "fairness": (*oracle).fairness, "orphan-keys": (*oracle).orphanKeys, "ghost-keys": (*oracle).ghostKeys, "returns": (*oracle).returns, "no-crash": (*oracle).noCrash,
+	"quorum-granted": (*oracle).quorumGranted, "fairness": (*oracle).fairness, "released": (*oracle).released, "orphan-keys": (*oracle).orphanKeys, "ghost-keys": (*oracle).ghostKeys, "returns": (*oracle).returns, "no-crash": (*oracle).noCrash,
 }
 
 // seeded runs a rapid test on a number of histories of a seed, which it logs.

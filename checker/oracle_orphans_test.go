@@ -172,6 +172,71 @@ func (o *oracle) orphans(ghosts bool) (f finding) {
 	return f
 }
 
+// released compares each release that returned ok with what the masters stored then.
+func (o *oracle) released() (f finding) {
+	f.late, f.slack = true, true
+	if len(o.snapshots()) == 0 {
+		return finding{untested: true}
+	}
+	var at []time.Duration
+	for i, op := range o.ops {
+		a := o.owner(i)
+		call := o.invocation(i)
+		if op.F != history.FRelease || op.Type != history.OK || a == nil || call < 0 || o.ops[call].Time != a.over ||
+			!slices.ContainsFunc(a.grants, func(g grant) bool { return a.over < g.until }) {
+			continue
+		}
+		stored, looked := 0, false
+		for _, x := range o.sent() {
+			if x.client != a.client || x.key != a.key || x.token != a.token || len(x.sets) == 0 {
+				continue
+			}
+			for _, s := range o.snapshots() {
+				looked = looked || s.master == x.master && s.from > op.Time && s.from < op.Time+o.ttl
+			}
+			if o.unreleased(x, a.over, op.Time) {
+				stored++
+			}
+		}
+		if looked {
+			at = append(at, op.Time)
+		}
+		if stored > 0 && (o.n-stored < o.q || o.q == 1) {
+			f.add(a.key, op.Time)
+		}
+	}
+	f.untested = len(at) == 0
+	f.rows = o.need(at)
+	return f
+}
+
+// unreleased says whether a snapshot proves that a master had not confirmed a release when it returned.
+func (o *oracle) unreleased(x *sent, called, returned time.Duration) bool {
+	set := false
+	for _, v := range x.sets {
+		set = set || v.yes
+	}
+	for _, v := range append(slices.Clone(x.sets), x.extends...) {
+		if v.sent >= called {
+			return false
+		}
+	}
+	for _, v := range x.releases {
+		if !v.unknown && v.at <= returned+o.slack {
+			return false
+		}
+	}
+	for _, v := range o.votes { // several clients may use one weak token
+		if v.master == x.master && v.key == x.key && v.token == x.token && v.client != x.client {
+			return false
+		}
+	}
+	return set && slices.ContainsFunc(o.ops, func(op history.Op) bool {
+		return op.F == history.FSnapshot && op.Process == x.master && op.Value.Keys != nil && op.Value.Keys[x.redis] == x.token &&
+			op.Time-op.Value.Took-op.Value.Delay > returned+o.slack && !o.restarted(x.master, called, op.Time)
+	})
+}
+
 func (o *oracle) orphanKeys() finding { return o.orphans(false) }
 
 func (o *oracle) ghostKeys() finding {

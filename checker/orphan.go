@@ -9,6 +9,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/checker/narrative"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // orphan is a key that a master still stored although its owner no longer needed it.
@@ -156,6 +157,101 @@ func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok
 		}
 		return over, false, true
 	}
+}
+
+var Released = Property{
+	Name: "released", Level: "AV", Says: "a release that succeeds has freed a quorum of masters", Title: "releases take effect", Votes: true,
+	rules: &rules{judge: (*run).released, gaps: []gap{nobodyLooked, {nil, "no release of a valid lease succeeded"}}},
+}
+
+// released judges one part of AV: when a release returns ok, so few masters still store the lease that others can have a
+// quorum. A lock that swallows errors reports a key as free that nobody can acquire for a TTL.
+func (r *run) released() *judgement {
+	t := r.CommandLogs()
+	if len(t.Snapshots) == 0 {
+		return nil
+	}
+	var judged []time.Duration
+	var found []proven
+	for i, op := range r.History.All() {
+		if op.F != history.FRelease || op.Type != history.OK || op.Value == nil || !r.InWindow(op.Time) {
+			continue
+		}
+		l := r.LeaseAt(i)
+		called, ok := r.CalledAt(op.Index)
+		if l == nil || !ok || called != l.Released || called >= l.Until() {
+			continue
+		}
+		looked := false
+		v := narrative.Violation{Key: l.Key, At: op.Time, Ops: []int{op.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}
+		var stored []*history.Op
+		for _, m := range r.Masters() {
+			x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
+			if x == nil || x.Sets.Len() == 0 {
+				continue
+			}
+			_, was := t.SnapshotAfter(m, op.Time, op.Time+r.History.Header.TTL)
+			looked = looked || was
+			if s := r.unreleased(x, called, op.Time); s != nil {
+				stored = append(stored, s)
+				v.Ops, v.Until = append(v.Ops, s.Index), max(v.Until, facts.SnapshotBegan(s))
+			}
+		}
+		if looked {
+			judged = append(judged, op.Time)
+		}
+		if spare := r.History.Header.Masters - r.Quorum(); len(stored) > spare || len(stored) > 0 && r.Quorum() == 1 {
+			found = append(found, proven{v, func(n *narrative.Narrative) { r.explainReleased(n, stored) }})
+		}
+	}
+	if len(judged) == 0 && len(found) == 0 {
+		return nil
+	}
+	return &judgement{
+		tally: tally{checked: max(len(judged), len(found))}, violations: found, late: true, needsSlack: true,
+		evidence: r.need("releases whose masters were asked within a TTL", judged, moreWork),
+		violated: firstOf("releases", "succeeded and left no quorum of masters to others"),
+		holds:    allOf("none of %s left fewer than a quorum of masters to others", "release", "releases"),
+	}
+}
+
+// unreleased returns a snapshot that proves that a master had not confirmed a release by the time of its return: the master
+// said yes to the SET, answered no release, and still stores the token. It returns nil if there is none.
+func (r *run) unreleased(x *facts.CommandLog, called, returned time.Duration) *history.Op {
+	t := r.CommandLogs()
+	again := func(v *history.Vote) bool { return facts.Sent(*v) >= called }
+	confirmed := func(v *history.Vote) bool { return !v.Unknown && v.Error == "" && v.At <= returned+r.Slack }
+	if !x.Sets.AnyYes() || t.SharesToken(x) || x.Sets.Any(again) || x.Extensions.Any(again) || x.Releases.Any(confirmed) {
+		return nil
+	}
+	for _, s := range t.SnapshotsListing(x) {
+		if facts.SnapshotBegan(s) > returned+r.Slack && !r.RestartedIn(x.Master, called, s.Time) {
+			return s
+		}
+	}
+	return nil
+}
+
+// explainReleased explains that a release returned ok although too many masters still stored its key.
+func (r *run) explainReleased(n *narrative.Narrative, stored []*history.Op) {
+	v := n.Violation
+	client, token := v.Clients[0], v.Tokens[0]
+	var masters []string
+	for _, s := range stored {
+		masters = append(masters, s.Process)
+	}
+	for _, a := range r.Requests(v.Key, facts.Party{Client: client, Token: token}) {
+		if a.Sent <= v.Until {
+			n.Request(a, false)
+		}
+	}
+	n.AddAt(narrative.AfterLines, narrative.Event{At: v.At, Kind: narrative.EventOver, Client: client, Key: v.Key, Token: token, Word: "over", Text: fmt.Sprintf("the release of %s succeeded", client)})
+	for _, s := range stored {
+		n.Add(narrative.Event{At: s.Time, Kind: narrative.EventSnapshot, Masters: []string{s.Process}, Client: client, Key: v.Key, Token: token, Word: "stored", Ops: []int{s.Index},
+			Text: fmt.Sprintf("%s stored the token of %s", s.Process, client)})
+	}
+	v.Summary = fmt.Sprintf("the release of %s on %s succeeded at %s, and %s still stored its key", client, v.Key, narrative.At(v.At), fault.Enumerate(masters))
+	n.Violated(fmt.Sprintf("%s had answered no release and still stored the key, so that no quorum was left to others", fault.Enumerate(masters)))
 }
 
 // orphaned returns why the lock is to blame for a key in a snapshot, or "" if it is not. "unsent":

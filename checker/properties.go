@@ -57,7 +57,7 @@ type rules struct {
 // Properties lists all properties, in the order in which reports list them.
 var Properties = []Property{
 	UniqueTokens, Quorum, KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Notified, NoStaleWrite, FencedWrites, NoLostUpdate,
-	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, WakeUp, QuorumGranted, Fairness, OrphanKeys, GhostKeys, Returns, NoCrash,
+	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, WakeUp, QuorumGranted, Fairness, Released, OrphanKeys, GhostKeys, Returns, NoCrash,
 }
 
 // PropertiesOf finds the properties with some levels or names; without arguments, all.

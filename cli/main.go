@@ -71,6 +71,9 @@ func exitCode(v checker.Verdict) int {
 }
 
 func run(args []string) (code int) {
+	// Where this function cannot recover (no memory, a panic in a goroutine of a library), the Go runtime would exit with 2,
+	// which is a verdict here. It ends with SIGABRT instead.
+	debug.SetTraceback("crash")
 	defer func() {
 		if value := recover(); value != nil {
 			code = crashed(value, debug.Stack())

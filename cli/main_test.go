@@ -16,12 +16,19 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/cluster"
+	"lockpick/workload"
 )
 
 // binary is lockpick as users run it.
 var binary string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(panics) != "" { // this process is lockpick with a lock that panics
+		Main(workload.Kind{Name: panics, New: func(workload.Env) (workload.Lock, error) {
+			go panic("out of cheese")
+			select {}
+		}})
+	}
 	dir, err := os.MkdirTemp("", "lockpick-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,6 +21,22 @@ func TestPanicIsAHarnessError(t *testing.T) {
 	}
 	if b, err := os.ReadFile(kept[0]); err != nil || !strings.Contains(string(b), "out of cheese") || !strings.Contains(string(b), "stack") {
 		t.Errorf("%v: %s", err, b)
+	}
+}
+
+// panics is the name of a lock, and of the variable in the environment that makes the test program know it.
+const panics = "panics"
+
+// TestPanicOfAGoroutineIsNoVerdict: no exit code that says something of the lock comes of a panic that nobody recovers.
+func TestPanicOfAGoroutineIsNoVerdict(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "--lock", panics, "--driver", "sim")
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), panics+"=1")
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if code := cmd.ProcessState.ExitCode(); slices.Contains([]int{exitHolds, exitViolated, exitUndecided}, code) || !strings.Contains(string(out), "out of cheese") {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }
 

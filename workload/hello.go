@@ -154,8 +154,8 @@ func (h *Hello) Check() error {
 	if h.Kind != "" && !slices.Contains(history.LockKinds, h.Kind) {
 		return fmt.Errorf("kind is %q: it is one of mutex, rw, semaphore, reentrant, multi, or left out", h.Kind)
 	}
-	if limit := float64(MaxRetry.Milliseconds()); h.RetryMS < 0 || h.RetryMS > limit {
-		return fmt.Errorf("retry_ms is %v: it is from 0 to %v, or left out", h.RetryMS, limit)
+	if limit := MaxRetry.Milliseconds(); h.RetryMS < 0 || h.RetryMS > float64(limit) {
+		return fmt.Errorf("retry_ms is %v: it is from 0 to %d, or left out", h.RetryMS, limit)
 	}
 	for _, c := range h.Can {
 		if !slices.Contains(Abilities, c) {

@@ -20,6 +20,7 @@ type mutations struct {
 	set           func(key, token string, ttl time.Duration) []command // nil: SET NX PX
 	driverRetries bool                                                 // the driver resends a command without a reply
 	waitsForAll   bool                                                 // waits for every master, however long that takes
+	drops         bool                                                 // never again asks a master that failed once
 
 	// Step 3, the quorum:
 	quorum    func(n int) int // nil: n/2+1
@@ -42,6 +43,7 @@ type mutations struct {
 	onlyWhileWanted bool                                                 // not if the caller's context has ended
 	reuses          bool                                                 // grants a lease again if its release was cancelled
 	loads           bool                                                 // loads the script when the client starts, and never again
+	unconfirmed     bool                                                 // succeeds, whatever the masters reply
 
 	// Several holders:
 	shared *sharedScripts // nil: a mutex

@@ -151,6 +151,21 @@ var planted = []Kind{
 		Retry:   delayMax, New: textbookWith(mutations{oversleeps: true}),
 	},
 	{
+		Name: "redlock-renews-blindly", Bug: "b42", Twin: "textbook-renewing",
+		Summary:  "the watchdog takes a renewal that failed for one that worked",
+		Renewals: maxExtensions, New: textbookWith(mutations{renews: true, extendLies: true}),
+	},
+	{
+		Name: "redlock-drops-masters", Bug: "b43", Twin: "textbook",
+		Summary: "a master that failed once is never asked again",
+		New:     textbookWith(mutations{drops: true}),
+	},
+	{
+		Name: "redlock-release-unchecked", Bug: "b44", Twin: "textbook",
+		Summary: "a release succeeds, whatever the masters reply",
+		New:     textbookWith(mutations{unconfirmed: true}),
+	},
+	{
 		Name: "fair-one-token", First: true, Fair: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),

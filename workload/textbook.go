@@ -30,6 +30,7 @@ type textbook struct {
 	id       string                    // of a re-entrant lock: what tells it from that of an earlier life of its client
 	tokens   map[string]string         // by key, the token of the latest lease
 	reusable map[string]*textbookLease // by key, a lease whose release was cancelled
+	dropped  []int                     // masters that are not asked any more
 }
 
 func newTextbook(s Env, r mutations) (Lock, error) {

@@ -254,6 +254,8 @@ func (x *textbookLease) Release(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case l.mutations.unconfirmed:
+		return nil
 	case l.mutations.onlyWhileWanted && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(t.yes) >= l.n/2+1:

@@ -104,6 +104,12 @@ func (l *textbook) command(c command, key, token string) protocol.Command {
 
 // ask counts the votes on a command until there are enough, all have arrived, or ctx ends.
 func (l *textbook) ask(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, to []int, enough func(*tally) bool) (t tally) {
+	if l.mutations.drops {
+		if to = l.withoutDropped(to); len(to) == 0 {
+			return t
+		}
+		defer func() { l.drop(t.failed) }()
+	}
 	for v := range talk.Ask(ctx, cmd, to, l.timeout()) {
 		t.add(v)
 		if enough(&t) {
@@ -111,6 +117,25 @@ func (l *textbook) ask(ctx context.Context, talk protocol.Conversation, cmd prot
 		}
 	}
 	return t
+}
+
+// drop notes masters that failed.
+func (l *textbook) drop(masters []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped = append(l.dropped, masters...)
+}
+
+// withoutDropped returns the masters in to (nil: all) that never failed.
+func (l *textbook) withoutDropped(to []int) (left []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for m := range l.n {
+		if (to == nil || slices.Contains(to, m)) && !slices.Contains(l.dropped, m) {
+			left = append(left, m)
+		}
+	}
+	return left
 }
 
 // again acts as a driver that resends a command without a reply, unnoticed by its user.

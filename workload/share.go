@@ -14,6 +14,7 @@ type Share struct {
 	Mode    string // history.ModeRead: as a reader; empty: exclusive
 	Permits int    // of a semaphore; 0: one
 	owner   string // of a re-entrant lock, which the lock itself knows
+	changes int    // how often its mode has been changed, so that masters know late messages
 }
 
 // SharedLock is a lock that several clients may hold at once: a read-write lock or a semaphore.

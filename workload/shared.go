@@ -16,6 +16,7 @@ import (
 //	ARGV[1] the token of the attempt      ARGV[4] "read" or "write"
 //	ARGV[2] the TTL in milliseconds       ARGV[5] how many permits it asks for
 //	ARGV[3] the owner: who calls         ARGV[6] how many there are
+//	ARGV[7] how often the attempt's mode has been changed, with this change
 type sharedScripts struct {
 	set, extend, release *protocol.Script
 	change               *protocol.Script // of the mode; nil: it cannot be changed
@@ -25,7 +26,7 @@ type sharedScripts struct {
 // ofShare returns the command for a share of a key.
 func (l *textbook) ofShare(kind protocol.Kind, script *protocol.Script, key, token string, share Share) []command {
 	return []command{{kind: kind, script: script, keys: []string{key}, ttl: l.env.TTL, args: []any{
-		token, l.env.TTL.Milliseconds(), share.owner, cmp.Or(share.Mode, "write"), max(1, share.Permits), max(1, l.env.Permits),
+		token, l.env.TTL.Milliseconds(), share.owner, cmp.Or(share.Mode, "write"), max(1, share.Permits), max(1, l.env.Permits), share.changes,
 	}}}
 }
 
@@ -54,7 +55,8 @@ func (x *textbookLease) ChangeMode(ctx context.Context, mode string) (Lease, err
 	if err := x.mayExtend(start); err != nil {
 		return nil, err
 	}
-	changed := Share{Mode: mode, owner: x.share.owner}
+	x.share.changes++
+	changed := Share{Mode: mode, owner: x.share.owner, changes: x.share.changes}
 	cmds := l.ofShare(protocol.Extend, l.mutations.shared.change, x.key, x.token, changed)
 	if l.mutations.shared.gap && mode == history.ModeRead {
 		cmds = append(l.ofShare(protocol.Release, l.mutations.shared.release, x.key, x.token, x.share),

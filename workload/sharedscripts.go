@@ -18,7 +18,8 @@ var (
 	// ReadWriteExtend prolongs the key for a holder.
 	ReadWriteExtend = protocol.NewScript(prolong)
 
-	// ReadWriteChange makes a holder a reader, or a writer if it is the only holder.
+	// ReadWriteChange makes a holder a reader, or a writer if it is the only holder. The field of the holder has the number
+	// of its last change, so that a change which arrives after a later one does nothing.
 	ReadWriteChange = protocol.NewScript(readWriteChange)
 
 	// ReadWriteChangeAny makes a holder a writer although others read.
@@ -102,14 +103,15 @@ const readWriteSet = `local mode = redis.call("hget", KEYS[1], "mode")
 if mode and (mode ~= "read" or ARGV[4] ~= "read") then
 	return 0
 end
-redis.call("hset", KEYS[1], "mode", ARGV[4], ARGV[1], 1)
+redis.call("hset", KEYS[1], "mode", ARGV[4], ARGV[1], 0)
 ` + longest + `
 return 1`
 
-const readWriteChange = `if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+const readWriteChange = `local last = redis.call("hget", KEYS[1], ARGV[1])
+if not last or tonumber(last) >= tonumber(ARGV[7]) then
 	return 0
 end
-` + unlessOthersRead + `redis.call("hset", KEYS[1], "mode", ARGV[4])
+` + unlessOthersRead + `redis.call("hset", KEYS[1], "mode", ARGV[4], ARGV[1], ARGV[7])
 ` + longest + `
 return 1`
 

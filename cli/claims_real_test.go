@@ -54,8 +54,13 @@ func TestClaimsInVirtualTime(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	n := r.Count()
-	if n[claims.Expected] < 50 || n[claims.NotHere] > 8 || n[claims.Unexpected]+n[claims.Undecided] > 0 {
+	n, stores := r.Count(), 0 // claims about other stores need their servers
+	for _, c := range claims.Catalogue() {
+		if c.Cases[0].Scenario.Service != nil {
+			stores++
+		}
+	}
+	if n[claims.Expected] < 50 || n[claims.NotHere] > 8+stores || n[claims.Unexpected]+n[claims.Undecided] > 0 {
 		t.Errorf("%v", n)
 	}
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,10 +41,16 @@ type step struct {
 	sent, at time.Duration
 
 	mask    *masker
-	args    []string
-	tokenAt int         // position of the token in args; 0: there is none
-	reply   *resp.Reply // nil: there was none, or it was not seen
-	unheard bool        // the log has no replies
+	args    []string // valid during the call, like those of the exchange (kept)
+	tokenAt int      // position of the token in args; 0: there is none
+	answer  string   // the reply without its values
+	unheard bool     // the log has no replies
+}
+
+// kept returns the step for use after the call.
+func (s step) kept() step {
+	s.args = slices.Clone(s.args)
+	return s
 }
 
 // wants reports whether a command may be about a lock. The reader drops other commands before it
@@ -173,7 +180,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 	default:
 		return s, false
 	}
-	s.mask, s.args, s.reply = l.mask, a, r
+	s.mask, s.args, s.answer = l.mask, a, answer(r)
 	if tokenAt > 0 && tokenAt < len(a) {
 		s.token, s.tokenAt = l.mask.token(a[tokenAt]), tokenAt
 	}

@@ -242,7 +242,7 @@ func (l *Lint) take(s step) {
 		l.release(c, s)
 	case read:
 		if len(c.reads) < maxWaiters {
-			c.reads[s.conn] = s
+			c.reads[s.conn] = s.kept()
 		}
 	}
 }
@@ -262,7 +262,7 @@ func (l *Lint) find(c *cell, rule string, lines ...string) {
 func (s step) line() string {
 	text := s.mask.masked(s.args, s.tokenAt)
 	if !s.unheard {
-		text += " → " + answer(s.reply)
+		text += " → " + s.answer
 	}
 	return fmt.Sprintf("%s m%d connection %d: %s", at(s.sent), s.master+1, s.conn, text)
 }
@@ -326,7 +326,7 @@ func (l *Lint) grant(c *cell, a *attempt, s step) {
 		}
 	}
 	a.yes = append(a.yes, s.at)
-	g := &grant{attempt: a, step: s, noTTL: s.noTTL()}
+	g := &grant{attempt: a, step: s.kept(), noTTL: s.noTTL()}
 	if s.ttl > 0 {
 		g.until = s.at + s.ttl
 		l.keep(&c.ttls, s.ttl)
@@ -423,7 +423,7 @@ func (l *Lint) prolonged(c *cell, g *grant, s step) {
 func (l *Lint) release(c *cell, s step) {
 	g := c.on[s.master]
 	if s.noscript {
-		c.noscript[s.token] = s
+		c.noscript[s.token] = s.kept()
 		return
 	}
 	delete(c.noscript, s.token)

@@ -58,7 +58,7 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 		return s, c.tellAddresses(&s)
 	case c.account != nil:
 		s.Observe = c.observed(client, links)
-		s.Settle = func() { c.account.Settle(client, c.s.TTL/10) }
+		s.Settle = func() bool { return c.account.Settle(client, c.s.TTL/10) }
 	default:
 		for i, l := range links {
 			c.lint.Observe(i, l, func(x cluster.Exchange) { c.recordDenied(i, client, x) })

@@ -23,9 +23,9 @@ import (
 // obeys, and a history. The clients report what they do with a lock (Report). Its methods are safe for concurrent use.
 type Session struct {
 	c         *campaign
-	addresses map[string][]string // of the masters, through a client's links
-	settle    map[string]func()   // by client; see workload.Env.Settle
-	access    cluster.Access      // what clients need to use an address
+	addresses map[string][]string    // of the masters, through a client's links
+	settle    map[string]func() bool // by client; see workload.Env.Settle
+	access    cluster.Access         // what clients need to use an address
 	keys      workload.RedisKeys
 
 	working sync.WaitGroup // installations and healings that programs asked for
@@ -64,7 +64,7 @@ func (o *Options) reported(h history.Header) history.Header {
 
 // serve records everything from the call of session to the end mark.
 func (c *campaign) serve(session func(context.Context, *Session) error) (err error) {
-	x := &Session{c: c, addresses: map[string][]string{}, settle: map[string]func(){}, faults: map[int]*heldFault{}, uses: map[use]*lockUse{}, stored: map[string]map[string]bool{}, asked: map[string]bool{}, locks: map[string]bool{}}
+	x := &Session{c: c, addresses: map[string][]string{}, settle: map[string]func() bool{}, faults: map[int]*heldFault{}, uses: map[use]*lockUse{}, stored: map[string]map[string]bool{}, asked: map[string]bool{}, locks: map[string]bool{}}
 	c.session = x
 	c.openAccount()
 	if c.lint, err = NewLint(len(c.masters.Masters()), 0, c.start); err != nil {

@@ -282,7 +282,7 @@ func (l *Lint) acquire(c *cell, s step) {
 	}
 	a := c.attempts[s.token]
 	if a != nil && (a.release > 0 && s.sent >= a.release || a.ttl > 0 && s.sent > a.sent+a.ttl) {
-		if s.yes && g != nil && g.attempt.token == s.token {
+		if s.yes && s.token != "" && g != nil && g.attempt.token == s.token {
 			l.find(c, "reused-token", g.step.line(), s.line())
 		}
 		a = nil

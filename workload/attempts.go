@@ -15,7 +15,11 @@ const mostAsked = 100
 type Attempts struct {
 	asked []asked         // in the order of their answers
 	named map[string]bool // the tokens that Token has returned
+	blind bool            // votes do not describe the lock
 }
+
+// Unseen says that votes do not describe the lock: they tell neither its tokens nor when its leases began.
+func (a *Attempts) Unseen() { a.asked, a.blind = nil, true }
 
 // asked is a command that stores or extends a token on a master, and the answer to it.
 type asked struct {
@@ -27,6 +31,9 @@ type asked struct {
 // Saw adds a vote whose reply was there at the given time.
 func (a *Attempts) Saw(op history.Op, at time.Time) {
 	v := op.Value
+	if a.blind {
+		return
+	}
 	switch v.Command {
 	case history.CommandSet, history.CommandExtend:
 		if len(a.asked) == mostAsked {

@@ -48,8 +48,9 @@ type Hello struct {
 	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it accepts; nil: WholeMilliseconds
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
 
-	Kind history.LockKind `json:"kind,omitempty"` // which holds may overlap; empty: a mutex
-	Fair bool             `json:"fair,omitempty"` // the lock claims to serve waiters in the order of their calls
+	Kind    history.LockKind `json:"kind,omitempty"`    // which holds may overlap; empty: a mutex
+	Permits int              `json:"permits,omitempty"` // the most permits of a semaphore that one acquire can take; 0: all of them
+	Fair    bool             `json:"fair,omitempty"`    // the lock claims to serve waiters in the order of their calls
 
 	RetryMS float64 `json:"retry_ms,omitempty"` // the longest time between two attempts to acquire a key that nobody holds; 0: not stated
 
@@ -153,6 +154,9 @@ func (h *Hello) Check() error {
 	}
 	if h.Kind != "" && !slices.Contains(history.LockKinds, h.Kind) {
 		return fmt.Errorf("kind is %q: it is one of mutex, rw, semaphore, reentrant, multi, or left out", h.Kind)
+	}
+	if h.Permits < 0 || h.Permits > history.MaxPermits {
+		return fmt.Errorf("permits is %d: it is from 1 to %d, or left out", h.Permits, history.MaxPermits)
 	}
 	if limit := MaxRetry.Milliseconds(); h.RetryMS < 0 || h.RetryMS > float64(limit) {
 		return fmt.Errorf("retry_ms is %v: it is from 0 to %d, or left out", h.RetryMS, limit)

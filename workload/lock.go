@@ -106,8 +106,9 @@ type Env struct {
 	// Observe makes the client's links call vote with each vote that they see, and with the time at which
 	// the reply was there, instead of the function given before. If Observe is nil, the links observe no votes.
 	Observe func(vote func(op history.Op, at time.Time))
-	// Settle waits, not for long, until all votes are known whose replies have arrived. It is nil if Observe is.
-	Settle         func()
+	// Settle waits, not for long, until all votes are known whose replies have arrived, and reports whether the votes
+	// describe the lock. It is nil if Observe is.
+	Settle         func() bool
 	Env            []string // NAME=value, in addition to the harness's environment, for a process
 	AcquireTimeout time.Duration
 	Margin         time.Duration // time before the end of a lease at which a client stops relying on it
@@ -135,6 +136,7 @@ type Kind struct {
 	Reentrant bool // its documentation says that its holder can acquire it again
 	Opaque    bool // masters do not store the token itself, so snapshots of them are not evidence
 	Fair      bool // its documentation says that it serves waiters in the order of their calls
+	Permits   int  // the most permits of a semaphore that one acquire can take; 0: all of them
 	// Retry is the longest time for which a waiter, according to the lock's documentation, sends nothing although nobody
 	// holds the key, at most MaxRetry; 0: it states none.
 	Retry time.Duration

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func (c *client) share() Share {
 			return Share{Mode: history.ModeRead}
 		}
 	case history.Semaphore:
-		return Share{Permits: 1 + c.random.IntN(max(1, cfg.Permits))}
+		return Share{Permits: 1 + c.random.IntN(min(max(1, cfg.Permits), cmp.Or(cfg.Lock.Permits, history.MaxPermits)))}
 	}
 	return Share{}
 }

@@ -271,12 +271,12 @@ func (a *Account) open(m *master, c *conn, n int) {
 }
 
 // Settle waits until all exchanges of a client that have been answered are accounted for, or until
-// the time is over.
-func (a *Account) Settle(client string, within time.Duration) {
+// the time is over. It reports whether the votes describe the lock: false once Unseen was called.
+func (a *Account) Settle(client string, within time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.masters == nil {
-		return
+		return true
 	}
 	late := false
 	timer := time.AfterFunc(within, func() {
@@ -289,6 +289,7 @@ func (a *Account) Settle(client string, within time.Duration) {
 	for !late && (a.calling > 0 || a.waiting(client)) {
 		a.changed.Wait()
 	}
+	return !a.unseen
 }
 
 func (a *Account) waiting(client string) bool {

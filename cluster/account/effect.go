@@ -118,17 +118,14 @@ func (a *Account) effectOf(m *master, client string, args []string, ch *cluster.
 		e.command, e.token = a.create(m, client, args, ch), ch.Value
 	case cluster.Changed:
 		if ch.Before == ch.Value {
-			e.command, e.token = history.CommandExtend, ch.Value
+			e.command, e.token = a.repeat(m, client, args, ch, ch.Value), ch.Value
 			break
 		}
 		a.blind("%s replaced what %s stored", by(), ch.Key)
 		e.command, e.token = a.create(m, client, args, ch), ch.Value
 	case cluster.TTLSet:
-		e.command, e.token = history.CommandExtend, a.named(client, args, ch)
-		// A client that did not get the reply acquires again, and finds its own key.
-		if t := a.tokens[stored{ch.Key, e.token}]; t != nil && t.form == formOf(args) && !t.released {
-			e.command = history.CommandSet
-		}
+		e.token = a.named(client, args, ch)
+		e.command = a.repeat(m, client, args, ch, e.token)
 	case cluster.Deleted:
 		e.command, e.token = history.CommandRelease, a.named(client, args, ch)
 		e.ttl = 0
@@ -160,6 +157,21 @@ func (a *Account) create(m *master, client string, args []string, ch *cluster.Ch
 		t.masters = append(t.masters, m.number)
 	}
 	t.client, t.form, t.released = client, form, false
+	return history.CommandSet
+}
+
+// repeat returns the command of a vote for a command that left a stored value as it was, or set its time to live. It is an
+// extension, but a client that did not get the reply acquires again, and finds its own key.
+func (a *Account) repeat(m *master, client string, args []string, ch *cluster.Change, value string) string {
+	t := a.tokens[stored{ch.Key, value}]
+	switch {
+	case t == nil || t.form != formOf(args) || t.released:
+		return history.CommandExtend
+	case t.client != client:
+		again := *ch
+		again.Value = value
+		return a.create(m, client, args, &again)
+	}
 	return history.CommandSet
 }
 

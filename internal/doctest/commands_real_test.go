@@ -77,6 +77,9 @@ type runner struct {
 	help      map[string]string // of each command
 }
 
+// inconclusive is the exit code of a campaign that has seen too little.
+const inconclusive = 2
+
 // commands runs a block of commands, each with the exit code that the block names for it.
 func (p *runner) commands(t *testing.T, b *block) {
 	exits := b.exits()
@@ -85,6 +88,11 @@ func (p *runner) commands(t *testing.T, b *block) {
 			continue
 		}
 		out, code := p.run(t, command, with(b))
+		for range 2 { // on a machine that is busy a campaign may see too little
+			if exits[i] == "0" && code == inconclusive {
+				out, code = p.run(t, command, with(b))
+			}
+		}
 		if want, err := strconv.Atoi(exits[i]); err != nil || code != want {
 			t.Errorf("%s:%d: %s: exit %d, want %s\n%s", p.page, b.from, command, code, exits[i], out)
 		}

@@ -86,10 +86,15 @@ func (c *Client) granted(u *sharer, r Request, m Message, invoked time.Time) wor
 	return c.shown(l)
 }
 
-// settle waits until the votes that led to a grant are known, if the lease's token or its end rests on them.
+// settle waits until the votes that led to a grant are known, if the lease's token or its end rests on them. Votes that do
+// not describe the lock tell neither.
 func (c *Client) settle(m Message) {
 	if c.site.Settle != nil && (m.Value.Token == "" || m.At == 0 && c.hello.Lease != workload.NoLease) {
-		c.site.Settle()
+		if !c.site.Settle() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.attempts.Unseen()
+		}
 	}
 }
 

@@ -149,6 +149,11 @@ func inUsersWords(cmd *cobra.Command, err error) error {
 		if like := spelling.Nearest(name, names); like != "" {
 			return fmt.Errorf("there is no flag --%s: did you mean --%s?", name, like)
 		}
+		for _, f := range scenario.Fields {
+			if f.RunOnly && f.FlagName() == name {
+				return fmt.Errorf("there is no flag --%s for %s, but lockpick run has it", name, cmd.Name())
+			}
+		}
 		return fmt.Errorf("there is no flag --%s", name)
 	}
 	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {

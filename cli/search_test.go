@@ -187,3 +187,10 @@ func TestExploreHolds(t *testing.T) {
 		t.Errorf("exit %d, want %d\n%s", code, exitUndecided, summary.String())
 	}
 }
+
+func TestSearchSaysThatRunHasTheServer(t *testing.T) {
+	_, stderr, code := lockpick(t, t.TempDir(), "search", "--server", "valkey-server")
+	if want := "there is no flag --server for search, but lockpick run has it"; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+}

@@ -44,6 +44,9 @@ type ReplayResult struct {
 func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*ReplayResult, error) {
 	s := how.Scenario
 	s.Driver = how.Driver
+	if s.Driver == scenario.Sim {
+		s = s.Simulated()
+	}
 	levels := how.Properties
 	if len(levels) == 0 {
 		levels = s.Properties
@@ -156,7 +159,7 @@ func SameHistory(one, other string) (difference string, err error) {
 // its properties, the history and the result. It fails with a *judge.HarnessError if the run violates none of
 // them.
 func Keep(ctx context.Context, s scenario.Scenario, store campaign.Store) (dir string, h *history.History, r *judge.Result, err error) {
-	s.Driver = scenario.Sim
+	s = s.Simulated()
 	dir, h, r, err = campaign.Run(ctx, s, campaign.Options{Store: store})
 	if err != nil {
 		return dir, h, r, err

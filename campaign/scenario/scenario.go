@@ -103,6 +103,14 @@ func (s *Scenario) UseSoftware(want cluster.Software) {
 	s.Image, s.Server = cmp.Or(want.Image, s.Image), cmp.Or(want.Server, s.Server)
 }
 
+// Simulated returns the scenario for the driver sim, without the fields that only real servers have: a run on
+// another server, or one with users and TLS, is simulated as any other.
+func (s Scenario) Simulated() Scenario {
+	s.Driver = Sim
+	s.Server, s.Image, s.ACL, s.TLS, s.At = "", "", "", false, nil
+	return s
+}
+
 // WithRequirements returns the scenario with the settings that it implies: a replica for failovers, a memory
 // limit for the fault memory, several keys for a multi-lock, and for a client command the process clients and the names.
 func (s Scenario) WithRequirements() Scenario {

@@ -10,6 +10,7 @@ a fencing token is:
 """
 import json
 import os
+import re
 import sys
 import time
 import uuid
@@ -46,12 +47,18 @@ def connect():
     return client
 
 
+def counter_beside(key):
+    """In a Cluster all keys of a script must have one slot. A name that has a hash tag keeps it, any other becomes the tag."""
+    return "%s:fence" % key if re.search(r"^[^{]*{[^}]+}", key) else "{%s}:fence" % key
+
+
 def acquire(key, within):
     token, end = uuid.uuid4().hex, time.monotonic() + within
     while True:
         sent, fault = time.monotonic_ns(), None
         try:
-            fence = connect().eval(ACQUIRE, 2, key, "{%s}:fence" % key, token, int(ttl * 1000))
+            keys = [key, counter_beside(key)] if FENCE == "counter" else [key]
+            fence = connect().eval(ACQUIRE, len(keys), *keys, token, int(ttl * 1000))
             if fence and time.monotonic_ns() < sent + ttl * 1e9:
                 return {"type": "ok", "token": token, "fence": fence, "at": sent, "left": int(ttl * 1e9)}
         except FAILED as e:  # no answer, or no master at the moment: a try whose key ends by its TTL

@@ -123,11 +123,10 @@ func (l *Log) Header() history.Header {
 	}
 }
 
-// moment is an operation with its sort keys for operations of one time.
+// moment is when an operation of a part happens, and the order of operations of one time: that in which they are made.
 type moment struct {
-	history.Op
-	hold int32
-	step int32
+	at time.Duration
+	op int32
 }
 
 // part makes the history of some holds. If named is set, each operation's Evidence names the line
@@ -145,16 +144,23 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	slices.SortFunc(all, func(a, b begun) int {
 		return cmp.Or(cmp.Compare(a.form.from(), b.form.from()), cmp.Compare(a.hold, b.hold))
 	})
-	ms := make([]moment, 0, 5*len(holds))
+	ops := make([]history.Op, 0, 5*len(holds)+1)
 	values := make([]history.Value, 0, 4*len(holds))
-	returned := map[string]int64{} // by process: when its previous acquire returned
+	holdOf := make([]int32, 0, 5*len(holds)+1) // by operation
+	returned := map[string]int64{}             // by process: when its previous acquire returned
 	for n := range all {
 		i, f := all[n].hold, &all[n].form
 		h := l.holds.at(int(i))
 		process, key, token := l.process(h), l.im.keys.list[h.key], l.token(h)
 		add := func(at int64, typ history.Type, what string, until int64, line place, logged int64) {
+			op := history.Op{Time: time.Duration(at - l.base), Process: process, Type: typ, F: what, Key: key}
+			ops, holdOf = append(ops, op), append(holdOf, i)
+			if typ == history.Invoke && what == history.FAcquire {
+				return
+			}
 			values = append(values, history.Value{Token: token})
 			v := &values[len(values)-1]
+			ops[len(ops)-1].Value = v
 			if named {
 				v.Evidence = l.evidence(line, logged)
 			}
@@ -164,11 +170,6 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 					v.ValidUntil = time.Duration(until - l.base)
 				}
 			}
-			op := history.Op{Time: time.Duration(at - l.base), Process: process, Type: typ, F: what, Key: key, Value: v}
-			if typ == history.Invoke && what == history.FAcquire {
-				op.Value = nil
-			}
-			ms = append(ms, moment{op, int32(n), int32(len(ms))})
 		}
 		add(min(max(h.requested(), returned[process], l.base), f.from()), history.Invoke, history.FAcquire, 0, h.place(), h.at)
 		returned[process] = f.from()
@@ -185,19 +186,21 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 			add(max(f.end, f.from()), history.OK, history.FRelease, 0, h.endPlace(), h.end)
 		}
 	}
-	slices.SortFunc(ms, func(a, b moment) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.hold, b.hold), cmp.Compare(a.step, b.step))
-	})
-	p := &Part{History: &history.History{Header: l.Header(), Ops: make([]history.Op, 0, len(ms)+1), Ended: true}, Repeated: repeated, repeated: holds[:repeated:repeated], holds: make([]int32, 0, len(ms)+1)}
+	order := make([]moment, len(ops)) // sorting operations would move their texts
+	for n := range ops {
+		order[n] = moment{ops[n].Time, int32(n)}
+	}
+	slices.SortFunc(order, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.op, b.op)) })
+	p := &Part{History: &history.History{Header: l.Header(), Ops: make([]history.Op, 0, len(ops)+1), Ended: true}, Repeated: repeated, repeated: holds[:repeated:repeated], holds: make([]int32, 0, len(ops)+1)}
 	end := time.Duration(0)
-	for n := range ms {
-		op := ms[n].Op
+	for n, m := range order {
+		op := ops[m.op]
 		op.Index = n
 		p.Ops = append(p.Ops, op)
-		p.holds = append(p.holds, all[ms[n].hold].hold)
+		p.holds = append(p.holds, holdOf[m.op])
 		end = op.Time
 	}
-	p.Ops = append(p.Ops, history.Op{Index: len(ms), Time: end, Process: history.Harness, Type: history.Info, F: history.FEnd})
+	p.Ops = append(p.Ops, history.Op{Index: len(order), Time: end, Process: history.Harness, Type: history.Info, F: history.FEnd})
 	p.holds = append(p.holds, -1)
 	return p
 }

@@ -117,6 +117,18 @@ var convictions = []conviction{
 	{"redlock-drops-masters", "failover", checker.Availability},
 	{"redlock-drops-masters", "restart-forgets", checker.Availability},
 	{"redlock-release-unchecked", "cut-off-holder", checker.Released},
+	{"redlock-whole-seconds", "odd-ttl", checker.MinValidity},
+	{"redlock-whole-seconds", "odd-ttl", checker.MutualExclusion},
+	{"redlock-extends-whole-seconds", "odd-ttl", checker.MutualExclusion},
+	{"redlock-ttl-overflows", "long-ttl", checker.MutualExclusion},
+	{"redlock-key-cut", "odd-names", checker.OrphanKeys},
+	{"redlock-key-braces", "odd-names", checker.OrphanKeys},
+	{"redlock-abandons", "deadlines", checker.Progress},
+	{"redlock-local-mutex", "deadlines", checker.Availability},
+	{"redlock-renews-patiently", "cut-off-holder", checker.MutualExclusion},
+	{"redlock-tells-late", "cut-off-holder", checker.Notified},
+	{"redlock-one-waiter", "shared-lock", checker.WakeUp},
+	{"redlock-no-delay", "far-apart", checker.Progress},
 }
 
 // TestEveryPlantedBugHasAConviction: no lock that is wrong on purpose is left out of the table.

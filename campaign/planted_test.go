@@ -172,11 +172,39 @@ var convictions = []conviction{
 		s.Hold, s.LongHolds, s.Extend = "100ms..300ms", 0, 0
 		s.Schedule = []scenario.Step{{Fault: "partition", After: "c1 enters any", Repeat: true, For: 800 * time.Millisecond, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
 	}},
+	{"redlock-whole-seconds", checker.MutualExclusion, func(s *scenario.Scenario) { s.TTL = 1870 * time.Millisecond }},
+	{"redlock-extends-whole-seconds", checker.MutualExclusion, func(s *scenario.Scenario) {
+		s.TTL, s.Hold, s.LongHolds, s.Extend = 1840*time.Millisecond, "500ms..3s", 0, 1
+	}},
+	{"redlock-ttl-overflows", checker.MutualExclusion, func(s *scenario.Scenario) {
+		s.TTL, s.Hold, s.LongHolds, s.Extend, s.TimeLimit = 4294968*time.Second, "0s..3s", 0, 0, 30*time.Second
+	}},
+	{"redlock-key-cut", checker.OrphanKeys, oddNames},
+	{"redlock-key-braces", checker.OrphanKeys, oddNames},
+	{"redlock-abandons", checker.Progress, givesUp},
+	{"redlock-local-mutex", checker.Availability, givesUp},
+	{"redlock-renews-patiently", checker.MutualExclusion, cutOff},
+	{"redlock-tells-late", checker.Notified, cutOff},
+	{"redlock-one-waiter", checker.WakeUp, used(workload.ShareLock)},
+	// Each client is near to other masters, and all ask at once.
+	{"redlock-no-delay", checker.Progress, func(s *scenario.Scenario) {
+		s.Hold, s.LongHolds, s.Extend, s.Timeout, s.Network = "100ms..300ms", 0, 0, 200*time.Millisecond, scenario.Network{Apart: 20 * time.Millisecond}
+	}},
 	{"redlock-shared-token", checker.MutualExclusion, used(workload.ShareLock, workload.ReleaseTwice)},
 	{"redlock-process-token", checker.MutualExclusion, used(workload.ShareProcess)},
 	{"redlock-extend-released", checker.OrphanKeys, used(workload.ExtendAfterRelease)},
 	{"redlock-own-is-granted", checker.MutualExclusion, used(workload.AcquireAgain)},
 	{"redlock-reuses-cancelled", checker.MutualExclusion, used(workload.CancelRelease)},
+}
+
+// oddNames gives the keys odd names.
+func oddNames(s *scenario.Scenario) {
+	s.Usage, s.Keys, s.Clients, s.Hold, s.LongHolds = []string{string(workload.OddNames)}, 14, 6, "0s..300ms", 0
+}
+
+// givesUp has callers give up near the grant.
+func givesUp(s *scenario.Scenario) {
+	s.Usage, s.Hold, s.LongHolds, s.TimeLimit = []string{string(workload.GiveUp)}, "0s..200ms", 0, 15*time.Second
 }
 
 // used has clients use the lock so.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"strings"
 	"time"
 
 	"lockpick/redlock/protocol"
@@ -79,6 +80,30 @@ func recreate(key, token string, ttl time.Duration) []command {
 // setOrOwn also succeeds if the key stores the token already.
 func setOrOwn(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+}
+
+// setWholeSeconds and expireWholeSeconds divide the TTL by a second, and lose the rest.
+func setWholeSeconds(key, token string, ttl time.Duration) []command {
+	return setNXPX(key, token, ttl.Truncate(time.Second))
+}
+
+func expireWholeSeconds(key, token string, ttl time.Duration) []command {
+	return compareAndExpire(key, token, ttl.Truncate(time.Second))
+}
+
+// setIn32Bits keeps the lower 32 bits of the TTL in milliseconds.
+func setIn32Bits(key, token string, ttl time.Duration) []command {
+	return setNXPX(key, token, time.Duration(uint32(ttl.Milliseconds()))*time.Millisecond)
+}
+
+// deleteCutName compares and deletes, but only the first 64 bytes of the key's name arrive.
+func deleteCutName(key, token string, ttl time.Duration) []command {
+	return compareAndDelete(key[:min(len(key), 64)], token, ttl)
+}
+
+// deleteWithoutBraces compares and deletes the key without the braces in its name.
+func deleteWithoutBraces(key, token string, ttl time.Duration) []command {
+	return compareAndDelete(strings.NewReplacer("{", "", "}", "").Replace(key), token, ttl)
 }
 
 // setAndCount and raise implement fencing: every master counts, and the client writes the

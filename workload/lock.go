@@ -150,7 +150,7 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
 	// to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b44
+	Bug    string // the planted bug: b1 to b55
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }

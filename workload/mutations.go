@@ -61,6 +61,12 @@ type mutations struct {
 	// Retries:
 	fixedDelay bool
 	oversleeps bool // every other delay lasts for a TTL
+	noDelay    bool
+	oneWaiter  bool // a release wakes only the latest acquire of the lock object; its others sleep for a TTL
+
+	// The caller's deadline:
+	abandons   bool // the attempts go on when the caller has given up
+	locksLocal bool // a local mutex for each key, which an acquire that gives up does not unlock
 
 	// Extension:
 	extend         func(key, token string, ttl time.Duration) []command // nil: compare-and-pexpire
@@ -73,6 +79,8 @@ type mutations struct {
 	renews        bool // after each third of a TTL, as often as a lease may be extended
 	renewsForever bool
 	untold        bool // the holder is not notified that a renewal failed
+	patient       bool // renewals that failed count as success, up to a number of them
+	tellsLate     bool // a renewal that failed is followed by a pause of a TTL, and the holder is notified after that
 	outlives      bool // the release does not stop the renewal
 
 	// Fencing:

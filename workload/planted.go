@@ -166,6 +166,61 @@ var planted = []Kind{
 		New:     textbookWith(mutations{unconfirmed: true}),
 	},
 	{
+		Name: "redlock-whole-seconds", Bug: "b45", Twin: "textbook",
+		Summary: "keys get the whole seconds of the TTL, and leases get all of it",
+		New:     textbookWith(mutations{set: setWholeSeconds}),
+	},
+	{
+		Name: "redlock-extends-whole-seconds", Bug: "b46", Twin: "textbook",
+		Summary: "an extension gives keys the whole seconds of the TTL, and leases all of it",
+		New:     textbookWith(mutations{extend: expireWholeSeconds}),
+	},
+	{
+		Name: "redlock-ttl-overflows", Bug: "b47", Twin: "textbook",
+		Summary: "a TTL of more milliseconds than 32 bits hold overflows",
+		New:     textbookWith(mutations{set: setIn32Bits}),
+	},
+	{
+		Name: "redlock-key-cut", Bug: "b48", Twin: "textbook",
+		Summary: "a release cuts the name of the key after 64 bytes",
+		New:     textbookWith(mutations{release: deleteCutName}),
+	},
+	{
+		Name: "redlock-key-braces", Bug: "b49", Twin: "textbook",
+		Summary: "a release drops the braces in the name of the key",
+		New:     textbookWith(mutations{release: deleteWithoutBraces}),
+	},
+	{
+		Name: "redlock-abandons", Bug: "b50", Twin: "textbook",
+		Summary: "the attempts of a caller who has given up go on, and what they are granted nobody releases",
+		New:     textbookWith(mutations{abandons: true}),
+	},
+	{
+		Name: "redlock-local-mutex", Bug: "b51", Twin: "textbook",
+		Summary: "an acquire that gives up leaves the local mutex of its key locked",
+		New:     textbookWith(mutations{locksLocal: true}),
+	},
+	{
+		Name: "redlock-renews-patiently", Bug: "b52", Twin: "textbook-renewing",
+		Summary:  "the watchdog gives up after five renewals that failed, and not when the lease ends",
+		Renewals: maxExtensions, New: textbookWith(mutations{renews: true, patient: true}),
+	},
+	{
+		Name: "redlock-tells-late", Bug: "b53", Twin: "textbook-renewing",
+		Summary:  "the watchdog tells the holder of the loss at the next renewal, and that is late after one that failed",
+		Renewals: maxExtensions, New: textbookWith(mutations{renews: true, tellsLate: true}),
+	},
+	{
+		Name: "redlock-one-waiter", Bug: "b54", Twin: "textbook",
+		Summary: "the lock object remembers one waiter of each key, and wakes no other",
+		Retry:   delayMax, New: textbookWith(mutations{oneWaiter: true}),
+	},
+	{
+		Name: "redlock-no-delay", Bug: "b55", Twin: "textbook",
+		Summary: "no delay between attempts",
+		New:     textbookWith(mutations{noDelay: true}),
+	},
+	{
 		Name: "fair-one-token", First: true, Fair: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),

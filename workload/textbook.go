@@ -31,10 +31,12 @@ type textbook struct {
 	tokens   map[string]string         // by key, the token of the latest lease
 	reusable map[string]*textbookLease // by key, a lease whose release was cancelled
 	dropped  []int                     // masters that are not asked any more
+	waiters  map[string]int            // by key, the number of the latest acquire
+	locked   map[string]bool           // the keys whose local mutex is locked
 }
 
 func newTextbook(s Env, r mutations) (Lock, error) {
-	l := &textbook{env: s, mutations: r, tokens: map[string]string{}, reusable: map[string]*textbookLease{}}
+	l := &textbook{env: s, mutations: r, tokens: map[string]string{}, reusable: map[string]*textbookLease{}, waiters: map[string]int{}, locked: map[string]bool{}}
 	var err error
 	if l.masters, err = s.masters(); err != nil {
 		return nil, err
@@ -96,7 +98,14 @@ func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (L
 	if l.mutations.shared != nil {
 		share.owner = l.ownerIn(ctx)
 	}
-	return l.acquire(ctx, key, func(talk protocol.Conversation, token, place string, start time.Time) (Lease, error) {
+	acquire := l.acquire
+	switch {
+	case l.mutations.abandons:
+		acquire = l.acquireApart
+	case l.mutations.locksLocal:
+		acquire = l.acquireAlone
+	}
+	return acquire(ctx, key, func(talk protocol.Conversation, token, place string, start time.Time) (Lease, error) {
 		x, err := l.attempt(ctx, talk, key, token, place, share, start)
 		if err != nil {
 			return nil, err
@@ -105,8 +114,11 @@ func (l *textbook) AcquireShare(ctx context.Context, key string, share Share) (L
 	})
 }
 
+// attempt is one attempt of an acquire that began at start. place is its place in the queue, if the lock has one.
+type attempt func(talk protocol.Conversation, token, place string, start time.Time) (Lease, error)
+
 // acquire makes attempts until one succeeds or ctx ends.
-func (l *textbook) acquire(ctx context.Context, key string, try func(talk protocol.Conversation, token, place string, start time.Time) (Lease, error)) (Lease, error) {
+func (l *textbook) acquire(ctx context.Context, key string, try attempt) (Lease, error) {
 	l.prepare(ctx)
 	if x := l.reuse(key); x != nil {
 		return x.shown(), nil
@@ -114,6 +126,7 @@ func (l *textbook) acquire(ctx context.Context, key string, try func(talk protoc
 	begun, token := l.clock(), l.token()
 	waiter := token // its place in the queue, if the lock has one
 	tried := false
+	number := l.latest(key)
 	for {
 		start := l.clock() // step 1
 		if l.mutations.oneStart {
@@ -139,7 +152,11 @@ func (l *textbook) acquire(ctx context.Context, key string, try func(talk protoc
 			return nil, ErrGone // the client ends in the queue
 		}
 		if ctx.Err() == nil {
-			_ = l.env.Runtime.Sleep(ctx, l.delay())
+			pause := l.delay()
+			if l.mutations.oneWaiter && l.overwritten(key, number) {
+				pause = l.env.TTL
+			}
+			_ = l.env.Runtime.Sleep(ctx, pause)
 		}
 		if ctx.Err() != nil && l.mutations.fair {
 			l.leaveQueue(ctx, talk, key, waiter)
@@ -278,11 +295,13 @@ const (
 )
 
 func (l *textbook) delay() time.Duration {
-	if l.mutations.oversleeps && l.random(2) == 0 {
+	switch {
+	case l.mutations.oversleeps && l.random(2) == 0:
 		return l.env.TTL
-	}
-	if l.mutations.fixedDelay {
+	case l.mutations.fixedDelay:
 		return (delayMin + delayMax) / 2
+	case l.mutations.noDelay:
+		return 0
 	}
 	return delayMin + time.Duration(l.random(uint64(delayMax-delayMin)+1))
 }

@@ -25,6 +25,7 @@ type textbookLease struct {
 	mu         sync.Mutex // never held while waiting
 	until      time.Time  // the end of the validity on the clock that the lock uses
 	extensions int
+	failures   int   // how many extensions have failed since the latest that did not
 	over       error // the reason why the lease is over; nil while it is not
 }
 
@@ -71,6 +72,9 @@ func (x *textbookLease) Until() time.Time {
 
 // watch ends the lease when its validity ends.
 func (x *textbookLease) watch(left time.Duration) {
+	if x.lock.mutations.tellsLate {
+		return
+	}
 	x.lock.env.Runtime.AfterFunc(left, func() {
 		x.mu.Lock()
 		over, left := x.over != nil, x.until.Sub(x.lock.clock())
@@ -94,6 +98,9 @@ func (x *textbookLease) finish(why error) {
 		x.over = why
 	}
 	x.mu.Unlock()
+	if first && x.lock.mutations.locksLocal {
+		x.lock.unlockLocal(x.key)
+	}
 	if why == redlock.ErrReleased || first && !x.lock.mutations.untold && !x.lock.mutations.alwaysValid {
 		cancel(why)
 		if x.lock.env.Ended != nil {
@@ -135,6 +142,9 @@ func (x *textbookLease) extend(ctx context.Context) error {
 	return x.extended(t, start.Add(l.validity()))
 }
 
+// maxFailures is the number of renewals that fail in a row after which a patient watchdog gives up.
+const maxFailures = 5
+
 // mayExtend counts an extension, or returns the reason why the lease cannot be extended.
 func (x *textbookLease) mayExtend(now time.Time) error {
 	x.mu.Lock()
@@ -161,7 +171,11 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 	now := l.clock()
 	x.mu.Lock()
 	late := !now.Before(x.until) && !l.mutations.extendLate
-	won := len(t.yes) >= l.quorum(t) && !late || l.mutations.extendLies
+	won := len(t.yes) >= l.quorum(t) && !late
+	if x.failures++; won {
+		x.failures = 0
+	}
+	won = won || l.mutations.extendLies || l.mutations.patient && x.failures < maxFailures
 	if won && until.After(x.until) {
 		x.until = until
 		if x.over == redlock.ErrExpired { // the lease becomes valid again
@@ -200,10 +214,18 @@ func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error
 // renew extends the lease in the background until it is over or has reached the limit.
 func (x *textbookLease) renew() {
 	l := x.lock
-	for x.valid() && l.env.Runtime.Sleep(x.Context(), l.env.TTL/3) == nil && l.life.Err() == nil {
-		if x.extend(l.life) == nil && l.env.Renewed != nil && l.life.Err() == nil {
+	pause := l.env.TTL / 3
+	for x.valid() && l.env.Runtime.Sleep(x.Context(), pause) == nil && l.life.Err() == nil {
+		err := x.extend(l.life)
+		if err == nil && l.env.Renewed != nil && l.life.Err() == nil {
 			l.env.Renewed(x.key, x) // if the renewal failed, the next one may succeed
 		}
+		if l.mutations.tellsLate && err != nil {
+			pause = l.env.TTL
+		}
+	}
+	if l.mutations.tellsLate && l.life.Err() == nil {
+		x.finish(redlock.ErrExpired)
 	}
 	if l.mutations.outlives {
 		x.staleRenew()
@@ -225,16 +247,19 @@ func (x *textbookLease) staleRenew() {
 // vouching is a lease with a method that reports whether it is valid.
 type vouching struct{ *textbookLease }
 
-// Valid returns true until the lease is released.
+// Valid returns true until the lease is released, or until a watchdog that is late has noticed its end.
 func (x vouching) Valid() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.lock.mutations.tellsLate {
+		return x.over == nil
+	}
 	return x.over != redlock.ErrReleased
 }
 
 // shown returns the lease in the form that its holder gets.
 func (x *textbookLease) shown() Lease {
-	if x.lock.mutations.alwaysValid || x.lock.mutations.untold {
+	if x.lock.mutations.alwaysValid || x.lock.mutations.untold || x.lock.mutations.tellsLate {
 		return vouching{x}
 	}
 	return x

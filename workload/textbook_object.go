@@ -2,7 +2,10 @@ package workload
 
 import (
 	"context"
+	"errors"
+	"sync"
 
+	"lockpick/history"
 	"lockpick/redlock"
 )
 
@@ -49,3 +52,69 @@ func processID(l *textbook) string { return "pid-" + l.env.Process }
 
 // objectID returns a value that is the same in all acquires through a lock object.
 func objectID(l *textbook) string { return "lock-" + l.env.Client }
+
+// latest remembers an acquire as the latest one of its key, and returns its number.
+func (l *textbook) latest(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiters[key]++
+	return l.waiters[key]
+}
+
+// overwritten reports whether a later acquire of the key has taken the place of one.
+func (l *textbook) overwritten(key string, number int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiters[key] != number
+}
+
+var errGranted = errors.New("the attempts have ended")
+
+// acquireApart makes the attempts beside its caller, who stops waiting when ctx ends. The attempts then go on.
+func (l *textbook) acquireApart(ctx context.Context, key string, try attempt) (Lease, error) {
+	waiting, stop := l.env.Runtime.WithCancelCause(ctx)
+	var mu sync.Mutex
+	var lease Lease
+	var err error
+	l.env.Runtime.Go(func() {
+		x, failure := l.acquire(l.life, key, try)
+		mu.Lock()
+		lease, err = x, failure
+		mu.Unlock()
+		stop(errGranted)
+	})
+	_ = l.env.Runtime.Sleep(waiting, history.Endless)
+	if context.Cause(waiting) != errGranted {
+		return nil, context.Cause(ctx)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return lease, err
+}
+
+// acquireAlone locks the local mutex of the key, so that only one acquire of the lock object makes attempts. The end
+// of the lease unlocks it.
+func (l *textbook) acquireAlone(ctx context.Context, key string, try attempt) (Lease, error) {
+	for !l.lockLocal(key) {
+		if err := l.env.Runtime.Sleep(ctx, delayMin); err != nil {
+			return nil, err
+		}
+	}
+	return l.acquire(ctx, key, try)
+}
+
+// lockLocal locks the local mutex of a key, and reports whether it was unlocked.
+func (l *textbook) lockLocal(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.locked[key]
+	l.locked[key] = true
+	return !was
+}
+
+// unlockLocal unlocks the local mutex of a key.
+func (l *textbook) unlockLocal(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.locked, key)
+}

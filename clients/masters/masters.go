@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// Masters are running masters. Each client (c1, c2, …) reaches them at addresses of its own.
+// Masters are running masters, with the addresses at which each client (c1, c2, …) reaches them.
 type Masters struct {
 	API     string
-	Clients map[string][]string // addresses of the masters
+	Clients map[string][]string
 }
 
 // Fields are those of a fault ("fault", "masters", "for") or of an event ("event", "client", "key", "token", "ttl_ms").

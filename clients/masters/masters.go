@@ -22,8 +22,7 @@ type Masters struct {
 // Fields are those of a fault ("fault", "masters", "for") or of an event ("event", "client", "key", "token", "ttl_ms").
 type Fields map[string]any
 
-// Start starts masters with flags of lockpick masters (the program is $LOCKPICK, or lockpick). They end with the test,
-// which fails if what it reported was violated.
+// Start starts lockpick masters ($LOCKPICK, or lockpick) with flags. They end with the test, which fails if what it reported was violated.
 func Start(t testing.TB, flags ...string) (m *Masters) {
 	cmd := exec.Command(cmp.Or(os.Getenv("LOCKPICK"), "lockpick"), append([]string{"masters", "--json"}, flags...)...)
 	cmd.Stderr = t.Output()

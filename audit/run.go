@@ -221,7 +221,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if len(opt.Client) == 0 {
 		kind, _ := workload.LockNamed(opt.Lock)
 		return Subject{
-			Lock: kind.Name, Kind: kind.Kind, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true, Shares: true,
+			Lock: kind.Name, Kind: kind.Kind, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: !kind.Connects, Shares: true,
 			Queues: kind.DeadWaiter > 0, Reentrant: kind.Reentrant,
 		}, nil
 	}

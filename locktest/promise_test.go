@@ -265,3 +265,14 @@ func TestOptionsThatAFunctionDoesNotUseAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestClocksOfClientsAreNotBent: the lock reads the time of the bubble, so that a fault of a client's clock would change only
+// what the harness makes of the lease's end.
+func TestClocksOfClientsAreNotBent(t *testing.T) {
+	c := prepare(t, "Explore", nil, simple, []Option{Masters(1)})
+	s := c.base
+	s.Faults = []string{"client-clock"}
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "reads the time by itself") {
+		t.Errorf("%v", err)
+	}
+}

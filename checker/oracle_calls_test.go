@@ -32,24 +32,25 @@ func (o *oracle) returned(wrong string) (f finding) {
 func (o *oracle) returns() finding { return o.returned(history.FHung) }
 func (o *oracle) noCrash() finding { return o.returned(history.FPanicked) }
 
-// attempt holds the SETs of one client with one token, at most one to each master.
+// attempt holds the SETs of one client with one token, at most one to each master, and none that was sent after a release.
 type attempt struct {
 	client, key, token string
 	began, next        time.Duration // when the first SET was sent, and when the first SET of the client's next attempt was
 	sets               []*vote
+	over               bool // it was released
 }
 
 func (o *oracle) attempts() (all []*attempt) {
-	sets := slices.DeleteFunc(slices.Clone(o.votes), func(v *vote) bool { return v.command != history.CommandSet })
-	for len(sets) > 0 {
-		first := 0 // the SET that was sent first
-		for i, v := range sets {
-			if w := sets[first]; v.sent < w.sent || v.sent == w.sent && (v.at < w.at || v.at == w.at && v.line < w.line) {
+	left := slices.DeleteFunc(slices.Clone(o.votes), func(v *vote) bool { return v.command != history.CommandSet && v.command != history.CommandRelease })
+	for len(left) > 0 {
+		first := 0 // the command that was sent first
+		for i, v := range left {
+			if w := left[first]; v.sent < w.sent || v.sent == w.sent && (v.at < w.at || v.at == w.at && v.line < w.line) {
 				first = i
 			}
 		}
-		v := sets[first]
-		sets = slices.Delete(sets, first, first+1)
+		v := left[first]
+		left = slices.Delete(left, first, first+1)
 		var mine *attempt // the latest attempt with its token
 		var last *attempt // the latest attempt of its client
 		for _, a := range all {
@@ -60,7 +61,13 @@ func (o *oracle) attempts() (all []*attempt) {
 				}
 			}
 		}
-		if mine == nil || slices.ContainsFunc(mine.sets, func(w *vote) bool { return w.master == v.master }) {
+		if v.command == history.CommandRelease {
+			if mine != nil {
+				mine.over = true
+			}
+			continue
+		}
+		if mine == nil || mine.over || slices.ContainsFunc(mine.sets, func(w *vote) bool { return w.master == v.master }) {
 			mine = &attempt{client: v.client, key: v.key, token: v.token, began: v.sent, next: never}
 			all = append(all, mine)
 			if last != nil {

@@ -16,35 +16,40 @@ type Attempt struct {
 	Next  time.Duration // when its client sent the first SET of its next attempt; 0: it made none
 }
 
-// Attempts returns all attempts in the order of their first votes.
+// Attempts returns all attempts in the order of their first votes. A lock may make several with one token: in an attempt it
+// sends no master two SETs, and no SET after a release.
 func (r *Run) Attempts() []*Attempt {
 	h := r.History
 	type asker struct{ client, key int32 }
 	type kind struct {
-		set    bool
-		asker  int32
-		client int32
+		set, release bool
+		asker        int32
+		client       int32
 	}
 	kinds := make([]kind, len(h.Kinds()))
 	clients, keys, askers := map[string]int32{}, map[string]int32{}, map[asker]int32{}
 	for i := range h.Kinds() {
 		k := &h.Kinds()[i]
 		client := numberOf(clients, k.Client)
-		kinds[i] = kind{k.Command == history.CommandSet, numberOf(askers, asker{client, numberOf(keys, k.Key)}), client}
+		kinds[i] = kind{k.Command == history.CommandSet, k.Command == history.CommandRelease, numberOf(askers, asker{client, numberOf(keys, k.Key)}), client}
 	}
-	var sets []int32
+	var sent []int32
 	for i := range h.Len() {
-		if id := h.InOrder(i); kinds[h.KindNumber(id)].set {
-			sets = append(sets, id)
+		if id := h.InOrder(i); kinds[h.KindNumber(id)].set || kinds[h.KindNumber(id)].release {
+			sent = append(sent, id)
 		}
 	}
-	slices.SortStableFunc(sets, func(a, b int32) int { return cmp.Compare(h.Sent(a), h.Sent(b)) })
+	slices.SortStableFunc(sent, func(a, b int32) int { return cmp.Compare(h.Sent(a), h.Sent(b)) })
 	var all []*Attempt
 	open := map[[2]int32]*Attempt{} // by client, key and token
 	before := make([]*Attempt, len(clients))
-	for _, id := range sets {
+	for _, id := range sent {
 		k := &kinds[h.KindNumber(id)]
 		of := [2]int32{k.asker, h.TokenNumber(id)}
+		if k.release {
+			delete(open, of)
+			continue
+		}
 		a := open[of]
 		if a == nil || a.asked(h.Kind(id).Master) {
 			a = &Attempt{Began: h.Sent(id), Votes: Votes{h, make([]int32, 0, r.History.Header.Masters)}}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -82,6 +83,9 @@ func (f *locksFlags) run(cmd *cobra.Command, args []string) error {
 		o, err := f.redis.options(text)
 		if err != nil {
 			return usageError{err}
+		}
+		if slices.ContainsFunc(at, func(earlier *redis.Options) bool { return earlier.Addr == o.Addr }) {
+			return usageError{fmt.Errorf("%s is there twice, and would count as two masters", o.Addr)}
 		}
 		o.DialTimeout, o.ReadTimeout = answerWithin, answerWithin
 		at = append(at, o)

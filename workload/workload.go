@@ -301,6 +301,8 @@ func (w *Workload) Close() error {
 		defer mu.Unlock()
 		errs = append(errs, err)
 	})
+	mu.Lock() // a client that hung is late (Abandon)
+	defer mu.Unlock()
 	return errors.Join(errs...)
 }
 

@@ -139,15 +139,17 @@ func ownRefusals(h *history.History) []narrative.Violation {
 	var found []narrative.Violation
 	for i := range h.Ops {
 		op := &h.Ops[i]
-		if op.F != history.FVote || op.Type != history.OK || op.Value == nil {
+		if op.F != history.FVote || op.Value == nil {
 			continue
 		}
 		v := op.Value
 		a := attempt{op.Process, v.Client, op.Key, v.Token}
 		switch {
-		case v.Command == history.CommandSet && !v.Yes:
+		case op.Type == history.Info && v.Command != history.CommandRelease, v.Yes && v.Command == history.CommandExtend:
+			delete(refused, a) // it may have created the key since
+		case v.Command == history.CommandSet && !v.Yes && op.Type == history.OK && op.Error == "":
 			refused[a] = op
-		case v.Command == history.CommandRelease && v.Yes && refused[a] != nil:
+		case v.Command == history.CommandRelease && v.Yes && op.Type == history.OK && refused[a] != nil:
 			no := refused[a]
 			delete(refused, a)
 			found = append(found, narrative.Violation{

@@ -389,7 +389,7 @@ func (o *oracle) hitsAnother(v *vote) (victim *vote, hit bool) {
 	if v.command == history.CommandExtend {
 		return victim, victim != nil && o.stillThere(victim, v)
 	}
-	return victim, !slices.ContainsFunc(extends, func(x *vote) bool { return (x.yes || x.unknown) && x.at >= gone && x.sent <= v.at })
+	return victim, !slices.ContainsFunc(extends, func(x *vote) bool { return (x.unknown || x.yes && x.at >= gone) && x.sent <= v.at })
 }
 
 // stillThere says whether a master certainly still stored the key of a SET when it executed a later

@@ -142,8 +142,8 @@ func (r *run) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Votes) 
 	if v.Command == history.CommandExtend {
 		return s, last != nil && r.stillThere(*last, v)
 	}
-	// One of the client's own extensions may have created its key again.
-	created := x.Extensions.Any(func(e *history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && facts.Sent(*e) <= v.At })
+	// One of the client's own extensions may have created its key again, one that it gave up at any later time.
+	created := x.Extensions.Any(func(e *history.Vote) bool { return (e.Unknown || e.Yes && e.At >= since) && facts.Sent(*e) <= v.At })
 	return s, !created
 }
 

@@ -16,7 +16,7 @@ type EventKind string
 const (
 	// Clients and masters.
 	EventAsked    EventKind = "asked"    // Client sent Command for Token to Masters, with TTL if it asks for one
-	EventAnswered EventKind = "answered" // the masters in Yes and No answered so, the masters in Silent did not answer
+	EventAnswered EventKind = "answered" // the masters in Yes and No answered so, those in Failed with an error, those in Silent not at all
 
 	// Leases.
 	EventCalled   EventKind = "called"   // Client called Command, and the call did not return at once
@@ -98,6 +98,7 @@ type Event struct {
 	Masters []string      `json:"masters,omitempty"`
 	Yes     []string      `json:"yes,omitempty"`
 	No      []string      `json:"no,omitempty"`
+	Failed  []string      `json:"failed,omitempty"` // masters that answered with an error, which says nothing about the key
 	Silent  []string      `json:"silent,omitempty"` // masters that did not answer
 	Cut     []string      `json:"cut,omitempty"`    // the Masters that a fault kept the command from reaching
 	Key     string        `json:"key,omitempty"`
@@ -121,6 +122,9 @@ func (e *Event) AtStorage() bool {
 	return slices.Contains([]EventKind{EventRead, EventApplied, EventRejected, EventMarked}, e.Kind)
 }
 
+// Answering returns the masters of an EventAnswered.
+func (e *Event) Answering() []string { return slices.Concat(e.Yes, e.No, e.Failed, e.Silent) }
+
 // Sentence returns the text with a capital letter and a full stop.
 func (e *Event) Sentence() string { return e.capital(e.Text) + "." }
 
@@ -129,7 +133,7 @@ func (e *Event) capital(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	word, _, _ := strings.Cut(text, " ")
 	word = strings.TrimSuffix(strings.TrimSuffix(word, ","), "'s")
-	if word == e.Client || slices.Contains(slices.Concat(e.Masters, e.Yes, e.No, e.Silent), word) || strings.ContainsFunc(word, unicode.IsDigit) {
+	if word == e.Client || slices.Contains(slices.Concat(e.Masters, e.Answering()), word) || strings.ContainsFunc(word, unicode.IsDigit) {
 		return text
 	}
 	return string(unicode.ToUpper(first)) + text[size:]

@@ -267,7 +267,9 @@ func (n *Narrative) join() {
 		if i := len(joined); i > 0 && e.Kind == EventAnswered && joined[i-1].answeredWith(&e) {
 			last := &joined[i-1]
 			last.At = e.At
-			last.Yes, last.No, last.Silent = facts.Distinct(append(last.Yes, e.Yes...)), facts.Distinct(append(last.No, e.No...)), facts.Distinct(append(last.Silent, e.Silent...))
+			for _, masters := range [][2]*[]string{{&last.Yes, &e.Yes}, {&last.No, &e.No}, {&last.Failed, &e.Failed}, {&last.Silent, &e.Silent}} {
+				*masters[0] = facts.Distinct(append(*masters[0], *masters[1]...))
+			}
 			last.Ops = append(last.Ops, e.Ops...)
 			last.Detail = last.Detail && e.Detail
 			continue

@@ -83,6 +83,8 @@ func (n *Narrative) answer(a *facts.Request, v history.Vote, detail bool) {
 		e.Silent = []string{v.Master}
 	case v.Yes:
 		e.Yes = []string{v.Master}
+	case v.Error != "":
+		e.Failed = []string{v.Master}
 	default:
 		e.No = []string{v.Master}
 	}
@@ -246,6 +248,7 @@ func (n *Narrative) answers(e *placed) string {
 		say(e.Yes, "said yes")
 	}
 	group(e.No, func(m string) string { return "said no" + n.refusal(e, m) })
+	group(e.Failed, func(m string) string { return "answered with an error (" + e.failure(m) + ")" })
 	group(e.Silent, func(m string) string { return "did not answer" + n.silence(e, m) })
 	return strings.Join(parts, "; ")
 }
@@ -259,6 +262,12 @@ func (n *Narrative) refusal(e *placed, master string) string {
 		return fmt.Sprintf(": it stored the key of %s", Again(x.Party.Client, e.Client))
 	}
 	return ""
+}
+
+// failure returns the error that a master answered with.
+func (e *placed) failure(master string) string {
+	i := slices.IndexFunc(e.ask.Votes, func(v history.Vote) bool { return v.Master == master && !v.Unknown && v.Error != "" })
+	return e.ask.Votes[i].Error
 }
 
 // silence names the faults that may be why a master did not answer.

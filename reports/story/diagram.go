@@ -52,11 +52,11 @@ func (s *step) marks() (marks []mark, sent *arrow) {
 			sent = &arrow{client: e.Client, masters: e.Masters, lost: e.Cut}
 			add(e.Client, e.Word)
 		case narrative.EventAnswered:
-			sent = &arrow{client: e.Client, masters: slices.Concat(e.Yes, e.No, e.Silent), lost: e.Silent, back: true}
+			sent = &arrow{client: e.Client, masters: e.Answering(), lost: e.Silent, back: true}
 			for _, a := range []struct {
 				masters []string
 				word    string
-			}{{e.Yes, "yes"}, {e.No, "no"}, {e.Silent, "?"}} {
+			}{{e.Yes, "yes"}, {e.No, "no"}, {e.Failed, "error"}, {e.Silent, "?"}} {
 				for _, m := range a.masters {
 					add(m, a.word)
 				}
@@ -157,7 +157,7 @@ func (d *drawing) cast() {
 		for _, e := range d.steps[i].events {
 			client(e.Client)
 			d.storage = d.storage || e.AtStorage()
-			for _, m := range slices.Concat(e.Masters, e.Yes, e.No, e.Silent) {
+			for _, m := range slices.Concat(e.Masters, e.Answering()) {
 				if m != "" && !slices.Contains(d.masters, m) {
 					d.masters = append(d.masters, m)
 				}

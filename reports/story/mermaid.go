@@ -58,7 +58,7 @@ func mermaidEvent(out *bytes.Buffer, e *narrative.Event, alias map[string]string
 		for _, answer := range []struct {
 			masters     []string
 			arrow, word string
-		}{{e.Yes, "-->>", "yes"}, {e.No, "-->>", "no"}, {e.Silent, "--x", "no answer"}} {
+		}{{e.Yes, "-->>", "yes"}, {e.No, "-->>", "no"}, {e.Failed, "-->>", "error"}, {e.Silent, "--x", "no answer"}} {
 			for _, m := range answer.masters {
 				fmt.Fprintf(out, "    %s%s%s: %s\n", alias[m], answer.arrow, from, answer.word)
 			}

@@ -132,10 +132,11 @@ func SplitVotes(h *history.History) []narrative.Violation {
 }
 
 // ownRefusals finds the masters that said no to a SET and then yes to the release of the
-// same token: the SET was refused because of the client's own key.
+// same token: the SET was refused because of the client's own key. An extension that the client gave up proves nothing: a master
+// may carry it out at any later time, and create the key.
 func ownRefusals(h *history.History) []narrative.Violation {
 	type attempt struct{ master, client, key, token string }
-	refused := map[attempt]*history.Op{}
+	refused, gaveUp := map[attempt]*history.Op{}, map[attempt]bool{}
 	var found []narrative.Violation
 	for i := range h.Ops {
 		op := &h.Ops[i]
@@ -145,11 +146,13 @@ func ownRefusals(h *history.History) []narrative.Violation {
 		v := op.Value
 		a := attempt{op.Process, v.Client, op.Key, v.Token}
 		switch {
+		case op.Type == history.Info && v.Command == history.CommandExtend:
+			gaveUp[a] = true
 		case op.Type == history.Info && v.Command != history.CommandRelease, v.Yes && v.Command == history.CommandExtend:
 			delete(refused, a) // it may have created the key since
 		case v.Command == history.CommandSet && !v.Yes && op.Type == history.OK && op.Error == "":
 			refused[a] = op
-		case v.Command == history.CommandRelease && v.Yes && op.Type == history.OK && refused[a] != nil:
+		case v.Command == history.CommandRelease && v.Yes && op.Type == history.OK && refused[a] != nil && !gaveUp[a]:
 			no := refused[a]
 			delete(refused, a)
 			found = append(found, narrative.Violation{

@@ -297,7 +297,7 @@ func (a *adapted) refuse(says string) error {
 func (a *adapted) name(began time.Time) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return cmp.Or(a.attempts.Token(began), fmt.Sprintf("%s-%d", a.site.Client, a.leases))
+	return cmp.Or(a.attempts.Token(began), fmt.Sprintf("%s-%d-%d", a.site.Client, a.site.Start, a.leases))
 }
 
 // end returns the end of the validity of a lease that an acquire or an extension granted, which began at a time. atLeast

@@ -192,6 +192,46 @@ func TestACrashClosesTheLock(t *testing.T) {
 	}
 }
 
+var takeHash = redis.NewScript(`if redis.call("exists", KEYS[1]) == 1 then return 0 end
+redis.call("hset", KEYS[1], ARGV[1], 1)
+return redis.call("pexpire", KEYS[1], ARGV[2])`)
+
+// TestNamesOfLeasesAfterACrash: a lock that states no token, and stores none that could be one, is named by the harness. A client
+// that comes back after a crash gives no name a second time, which would violate unique-tokens.
+func TestNamesOfLeasesAfterACrash(t *testing.T) {
+	h, err := enact(t, func(env Env) (Lock, error) {
+		m := env.Clients()[0]
+		return LockFunc(func(ctx context.Context, key string) (*Lease, error) {
+			for ctx.Err() == nil {
+				if n, err := takeHash.Run(ctx, m, []string{key}, env.Client, env.TTL.Milliseconds()).Int(); err == nil && n == 1 {
+					return &Lease{Release: func(ctx context.Context) error { return m.HDel(ctx, key, env.Client).Err() }}, nil
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			return nil, ctx.Err()
+		}), nil
+	}, func(s *scenario.Scenario) {
+		s.Clients = 2
+		s.Schedule = []scenario.Step{{At: 3 * time.Second, Fault: "client-kill", Clients: []string{"c1"}, Point: "before-enter", For: 2 * time.Second}}
+	}, Faults("client-kill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashed, seen := false, map[string]bool{}
+	for _, op := range h.Ops {
+		crashed = crashed || op.F == history.FCrash
+		if op.F == history.FAcquire && op.Type == history.OK {
+			if seen[op.Value.Token] {
+				t.Errorf("two leases have the name %s", op.Value.Token)
+			}
+			seen[op.Value.Token] = true
+		}
+	}
+	if !crashed || len(seen) < 5 {
+		t.Fatalf("crashed: %v, names %v", crashed, seen)
+	}
+}
+
 // TestGoRedisWithItsDefaults: its maintenance notifications, retries and pool work in a bubble.
 func TestGoRedisWithItsDefaults(t *testing.T) {
 	Explore(t, func(env Env) (Lock, error) {

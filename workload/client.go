@@ -134,6 +134,7 @@ func (c *client) makeLock() (Lock, error) {
 	if c.program != nil {
 		return c.program.open(c)
 	}
+	c.env.Start++
 	return c.w.config.Lock.New(c.env)
 }
 

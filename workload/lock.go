@@ -67,6 +67,7 @@ var ErrGone = errors.New("the client has ended")
 type Env struct {
 	Client  string         // c1, c2, …
 	Process string         // name of the client's process: Client, unless several clients share one
+	Start   int            // how many times the client has been started: 1, and one more after each crash
 	Addrs   []string       // addresses of this client's links to the masters
 	Access  cluster.Access // what it needs to use them
 	// Dial connects to Addrs; nil: through the network.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,6 +52,39 @@ func releases(m *redis.Client, key, tok string) func(context.Context) error {
 
 // prolong sets the TTL of a key that has the token.
 var prolong = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`)
+
+// keepAlive renews a lease each third of a TTL, until end is called, stop is closed or the lease is lost.
+func keepAlive(stop <-chan struct{}, began time.Time, ttl time.Duration, renew func(context.Context) (held bool, err error)) (lost context.Context, end func()) {
+	lost, over := context.WithCancelCause(context.Background())
+	done, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		until, next := began.Add(ttl-ttl/50), began.Add(ttl/3)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-done:
+				return
+			case <-time.After(time.Until(next)):
+			}
+			sent := time.Now()
+			limit, cancel := context.WithDeadline(context.Background(), until)
+			held, err := renew(limit)
+			cancel()
+			switch {
+			case err == nil && held:
+				until, next = sent.Add(ttl-ttl/50), sent.Add(ttl/3)
+			case err == nil || !time.Now().Before(until):
+				over(errors.New("the renewal failed"))
+				return
+			default:
+				next = time.Now().Add(min(ttl/20, time.Until(until)))
+			}
+		}
+	}()
+	return lost, sync.OnceFunc(func() { close(done); <-gone })
+}
 
 type maker = func(env locktest.Env) (locktest.Lock, error)
 

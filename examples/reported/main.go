@@ -29,6 +29,12 @@ var locks = []struct {
 	{"reaper", "a reaper deletes the locks of long jobs", reaper},
 	{"extends-any", "an extension is SET XX, which asks for any holder", extendXX},
 	{"read-then-write", "an extension reads the key and then writes it back", readWriteBack},
+	{"renews-none", "a watchdog renews all keys with one script, which a cluster refuses", renewAll},
+	{"watch-shared", "WATCH on a connection that another goroutine uses, too", sharedWatch},
+	{"count-stays", "a re-entrant lock: an attempt that no replica has leaves its count", waitCount},
+	{"error-spin", "a master that answers with an error is asked again at once", errorSpin},
+	{"presence", "presence on a channel: the subscription connects again and nobody is told", presence},
+	{"wall-clock", "a semaphore: permits expire by the clients' clocks", wallClock},
 	{"script-forgotten", "NOSCRIPT while the lock is acquired is an error for ever", noScript},
 }
 
@@ -38,6 +44,9 @@ func kinds() []workload.Kind {
 	for _, l := range locks {
 		all = append(all, locktest.Kind(l.name, l.bug, checked(l.make(true))),
 			locktest.Kind(l.name+"-fixed", "without that bug", checked(l.make(false))))
+	}
+	for i := range all {
+		all[i].First = true
 	}
 	return all
 }

@@ -78,7 +78,8 @@ func TestControlsAreNotConvicted(t *testing.T) {
 }
 
 // TestBugsAreConvicted: in one situation, of what the bug is to blame for, by a story that says what was done to the
-// keys. Not convicted is read-then-write: its client has to stop between the two commands of an extension.
+// keys. Three are not convicted: of read-then-write the client has to stop between the two commands of an extension, the clocks
+// of wall-clock cannot be set one by one, and how often error-spin asks is a figure that no property judges.
 func TestBugsAreConvicted(t *testing.T) {
 	tried, number := sampletest.Of(t, 2, 4), 0
 	for name, want := range map[string]struct{ situation, level, story string }{
@@ -91,6 +92,10 @@ func TestBugsAreConvicted(t *testing.T) {
 		"patience-is-yes":       {"quiet", "L1", "no one had said yes"},
 		"prefix-forgotten":      {"crowd", "AV", "was refused"},
 		"stale-renewal":         {"cut-off-holder", "L2", "expired on m1"},
+		"renews-none":           {"quiet", "L2", "m1 let k0 expire"},
+		"watch-shared":          {"quiet", "L2", "k0"},
+		"count-stays":           {"failover", "AV", "was refused"},
+		"presence":              {"script-cache", "L2", "was granted"},
 		"reaper":                {"quiet", "L2", "deleted k0 on m1"},
 		"extends-any":           {"stopped-inside", "L2", "SET EX XX"},
 		"script-forgotten":      {"restart-remembers", "DF", "was refused"},
@@ -128,7 +133,7 @@ func (b breakage) String() string {
 // broken audits a lock and returns what is broken.
 func broken(t *testing.T, lock string, seed uint64, only ...string) []breakage {
 	t.Helper()
-	o := audit.Options{Lock: lock, Only: only, One: true, JobOptions: search.JobOptions{
+	o := audit.Options{Lock: lock, Only: only, JobOptions: search.JobOptions{
 		Driver: *driver, Drivers: realdrivers.All(), Budget: search.Quick, Seed: seed, Most: 1, Workers: 2, Store: campaign.Store{Dir: t.TempDir()},
 	}}
 	if *driver == scenario.Virtual {

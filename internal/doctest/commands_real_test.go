@@ -82,6 +82,7 @@ const inconclusive = 2
 
 // commands runs a block of commands, each with the exit code that the block names for it.
 func (p *runner) commands(t *testing.T, b *block) {
+	p.checkAdded(t, b)
 	exits := b.exits()
 	for i, command := range b.commands() {
 		if i >= len(exits) || exits[i] == "-" { // TestBlocks compares their numbers
@@ -99,15 +100,34 @@ func (p *runner) commands(t *testing.T, b *block) {
 	}
 }
 
-// with is what a block adds to its commands.
+// with is what a block adds to its commands: flags that are separated by commas.
 func with(b *block) []string {
-	var flags []string
-	for f := range strings.SplitSeq(b.args["with"], ",") {
-		if f != "" {
-			flags = append(flags, f)
-		}
+	text, ok := strings.CutPrefix(b.args["with"], "--")
+	if !ok {
+		return nil
+	}
+	flags := strings.Split(text, ",--")
+	for i := range flags {
+		flags[i] = "--" + flags[i]
 	}
 	return flags
+}
+
+// checkAdded fails if no command of a block takes a flag that the block adds: a misspelt one would be left out.
+func (p *runner) checkAdded(t *testing.T, b *block) {
+	t.Helper()
+	if b.args["with"] != "" && with(b) == nil {
+		t.Errorf("%s:%d: with=%s has no flags", p.page, b.from, b.args["with"])
+	}
+	for _, f := range with(b) {
+		name, _, _ := strings.Cut(f, "=")
+		if !slices.ContainsFunc(b.commands(), func(command string) bool {
+			words := strings.Fields(command)
+			return len(words) > 1 && p.knows(t, words[1], name)
+		}) {
+			t.Errorf("%s:%d: no command of the block knows the flag %s", p.page, b.from, name)
+		}
+	}
 }
 
 // run runs a command and returns what it printed on stdout. Flags that the command has

@@ -11,7 +11,7 @@ import (
 // fairs lists locks that serve waiters in the order of their arrival.
 var fairs = []Kind{
 	{
-		Name: "fair", First: true, Fair: true, Claims: []int{67},
+		Name: "fair", First: true, Fair: true, Claims: []int{67, 74},
 		Summary:    "Redisson's fair lock on the first master alone: a queue beside the key; a waiter that died holds it up for 5 s",
 		DeadWaiter: patience, Retry: delayMax, New: singleWith(mutations{fair: true}),
 	},

@@ -27,7 +27,7 @@ var redissons = []Kind{
 		}),
 	},
 	{
-		Name: "redisson-watchdog", Reentrant: true, Opaque: true, Twin: "textbook-renewing", Claims: []int{55, 57},
+		Name: "redisson-watchdog", Reentrant: true, Opaque: true, Twin: "textbook-renewing", Claims: []int{55, 57, 73},
 		Summary: "Redisson's RedLock without a lease time: a watchdog renews it as long as its client lives, and tells nobody when that fails",
 		New: textbookWith(mutations{
 			stored: threadID, set: enter, release: leave, extend: renewEntry, noValidity: true, renewsForever: true, untold: true,

@@ -295,6 +295,7 @@ func (r *run) explainOverlap(n *narrative.Narrative, o overlap) {
 	}
 	n.Withheld(a)
 	n.CutOff(a, o.to())
+	n.StoodStill(a, o.later.From)
 	n.Elections(a, o.later.From)
 	n.Lease(b, o.to())
 	n.LostQuorum(a, b, o.later.From)

@@ -160,6 +160,19 @@ func (n *Narrative) CutOff(l *history.Lease, until time.Duration) {
 	}
 }
 
+// StoodStill adds the pause in which a client could not learn that its lease was over. Only a client whose lease promises no time has to
+// learn it: any other knows the end.
+func (n *Narrative) StoodStill(l *history.Lease, at time.Duration) {
+	if !l.Grants[len(l.Grants)-1].Endless() {
+		return
+	}
+	for _, p := range n.r.Pauses[l.Process] {
+		if p.From < at && p.To+n.r.Slack > at {
+			n.Paused(l.Process, p, false)
+		}
+	}
+}
+
 // Elections adds the servers of a service that took over from others while a client relied on a lease, each with the last
 // fault of servers before it. The last one that took over before the grant is added, too, if a fault of servers was not over
 // for long: the server before it may not have known yet, and go on granting. If no fault has been named

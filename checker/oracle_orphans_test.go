@@ -186,7 +186,7 @@ func (o *oracle) released() (f finding) {
 			!slices.ContainsFunc(a.grants, func(g grant) bool { return a.over < g.until }) {
 			continue
 		}
-		stored, looked := 0, false
+		stored, looked, shown := 0, false, op.Time
 		for _, x := range o.sent() {
 			if x.client != a.client || x.key != a.key || x.token != a.token || len(x.sets) == 0 {
 				continue
@@ -194,15 +194,16 @@ func (o *oracle) released() (f finding) {
 			for _, s := range o.snapshots() {
 				looked = looked || s.master == x.master && s.from > op.Time && s.from < op.Time+o.ttl
 			}
-			if o.unreleased(x, a.over, op.Time) {
+			if s := o.unreleased(x, a.over, op.Time); s >= 0 {
 				stored++
+				shown = max(shown, s)
 			}
 		}
 		if looked {
 			at = append(at, op.Time)
 		}
 		if stored > 0 && (o.n-stored < o.q || o.q == 1) {
-			f.add(a.key, op.Time)
+			f.found = append(f.found, violation{a.key, op.Time, shown})
 		}
 	}
 	f.untested = len(at) == 0
@@ -210,31 +211,35 @@ func (o *oracle) released() (f finding) {
 	return f
 }
 
-// unreleased says whether a snapshot proves that a master had not confirmed a release when it returned.
-func (o *oracle) unreleased(x *sent, called, returned time.Duration) bool {
+// unreleased returns when the first snapshot began that proves that a master had not confirmed a release when it returned, or -1.
+func (o *oracle) unreleased(x *sent, called, returned time.Duration) time.Duration {
 	set := false
 	for _, v := range x.sets {
 		set = set || v.yes
 	}
 	for _, v := range append(slices.Clone(x.sets), x.extends...) {
 		if v.sent >= called {
-			return false
+			return -1
 		}
 	}
 	for _, v := range x.releases {
 		if !v.unknown && v.at <= returned+o.slack {
-			return false
+			return -1
 		}
 	}
 	for _, v := range o.votes { // several clients may use one weak token
 		if v.master == x.master && v.key == x.key && v.token == x.token && v.client != x.client {
-			return false
+			return -1
 		}
 	}
-	return set && slices.ContainsFunc(o.ops, func(op history.Op) bool {
-		return op.F == history.FSnapshot && op.Process == x.master && op.Value.Keys != nil && op.Value.Keys[x.redis] == x.token &&
-			op.Time-op.Value.Took-op.Value.Delay > returned+o.slack && !o.restarted(x.master, called, op.Time)
-	})
+	for _, op := range o.ops {
+		began := op.Time - op.Value.Took - op.Value.Delay
+		if set && op.F == history.FSnapshot && op.Process == x.master && op.Value.Keys != nil && op.Value.Keys[x.redis] == x.token &&
+			began > returned+o.slack && !o.restarted(x.master, called, op.Time) {
+			return began
+		}
+	}
+	return -1
 }
 
 func (o *oracle) orphanKeys() finding { return o.orphans(false) }

@@ -129,6 +129,8 @@ var convictions = []conviction{
 	{"redlock-tells-late", "cut-off-holder", checker.Notified},
 	{"redlock-one-waiter", "shared-lock", checker.WakeUp},
 	{"redlock-no-delay", "far-apart", checker.Progress},
+	{"redlock-quoted-seconds", "odd-names", checker.MinValidity},
+	{"redlock-quoted-seconds", "odd-names", checker.MutualExclusion},
 }
 
 // TestEveryPlantedBugHasAConviction: no lock that is wrong on purpose is left out of the table.

@@ -186,6 +186,8 @@ var convictions = []conviction{
 	{"redlock-renews-patiently", checker.MutualExclusion, cutOff},
 	{"redlock-tells-late", checker.Notified, cutOff},
 	{"redlock-one-waiter", checker.WakeUp, used(workload.ShareLock)},
+	// Neither odd names nor an odd TTL show it alone (TestTwoCausesAtOnce).
+	{"redlock-quoted-seconds", checker.MutualExclusion, quotedAndOdd},
 	// Each client is near to other masters, and all ask at once.
 	{"redlock-no-delay", checker.Progress, func(s *scenario.Scenario) {
 		s.Hold, s.LongHolds, s.Extend, s.Timeout, s.Network = "100ms..300ms", 0, 0, 200*time.Millisecond, scenario.Network{Apart: 20 * time.Millisecond}
@@ -200,6 +202,30 @@ var convictions = []conviction{
 // oddNames gives the keys odd names.
 func oddNames(s *scenario.Scenario) {
 	s.Usage, s.Keys, s.Clients, s.Hold, s.LongHolds = []string{string(workload.OddNames)}, 14, 6, "0s..300ms", 0
+}
+
+// quotedAndOdd gives the keys odd names, and a TTL that is no whole number of seconds.
+func quotedAndOdd(s *scenario.Scenario) {
+	oddNames(s)
+	s.TTL, s.LongHolds, s.Extend, s.Clients = 1870*time.Millisecond, 0.5, 0, 14
+}
+
+// TestTwoCausesAtOnce: each cause alone does not show b56.
+func TestTwoCausesAtOnce(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	for name, alone := range map[string]func(*scenario.Scenario){
+		"odd names":  func(s *scenario.Scenario) { s.TTL = 2 * time.Second },
+		"an odd TTL": func(s *scenario.Scenario) { s.Usage = nil },
+	} {
+		for seed := uint64(1); seed <= twinSeeds; seed++ {
+			r := simulatedWith(t, "redlock-quoted-seconds", seed, func(s *scenario.Scenario) { quotedAndOdd(s); alone(s) })
+			for _, v := range r.Verdicts {
+				if v.Verdict == checker.Violated {
+					t.Errorf("%s, seed %d: %s: %s", name, seed, v.Name, v.Why)
+				}
+			}
+		}
+	}
 }
 
 // givesUp has callers give up near the grant.

@@ -3,7 +3,7 @@ package checker
 var FencedWrites = Property{
 	Name: "fenced-writes", Level: "L5", Says: "a resource that rejects lower fencing tokens applies no write of a lease after one of a later lease",
 	Help: "--fencing", Leads: true, Writes: true, Needs: FencingTokens, ToleratesStalls: true,
-	rules: &rules{judge: (*run).fencedWrites, gaps: []gap{noFencing}, exempt: []exemption{ordersNoWrites}},
+	rules: &rules{judge: (*run).fencedWrites, gaps: []gap{noFencing, {nil, "no write had a fencing token"}}, exempt: []exemption{ordersNoWrites}},
 }
 
 // fencedWrites judges L5, at the second resource, which refuses a write whose fencing

@@ -48,6 +48,9 @@ func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 			if err != nil && !errors.Is(err, bubble.ErrLeaked) {
 				t.Fatalf("locktest: %v", err)
 			}
+			if crash := panicked(h); crash != nil {
+				t.Fatalf("locktest: %v", crash)
+			}
 			result, judged := judge.History(h)
 			if judged != nil {
 				t.Fatalf("locktest: %v", judged)

@@ -82,3 +82,13 @@ func TestLinksAreObservedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestAPanicOfTheLockIsTold: no property that a test asks for by default shows it, and the schedule proves nothing else.
+func TestAPanicOfTheLockIsTold(t *testing.T) {
+	_, err := enact(t, func(Env) (Lock, error) {
+		return LockFunc(func(context.Context, string) (*Lease, error) { panic("boom") }), nil
+	}, nil)
+	if err == nil || !strings.Contains(err.Error(), "panicked in acquire at 0s: boom\n") || !strings.Contains(err.Error(), "refused_test.go") {
+		t.Errorf("no error tells of the panic, and where it was: %v", err)
+	}
+}

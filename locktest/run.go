@@ -3,6 +3,8 @@ package locktest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,12 +42,26 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 	if r.real {
-		return onProcesses(ctx, s)
+		h, err := onProcesses(ctx, s)
+		return h, errors.Join(err, panicked(h))
 	}
 	h, err := bubble.Enact(context.Background(), r.t, s)
 	if errors.Is(err, bubble.ErrLeaked) {
 		r.leaked.Add(1)
 		err = nil
 	}
-	return h, err
+	return h, errors.Join(err, panicked(h))
+}
+
+// panicked returns an error if the lock has panicked: that is certain, and hardly any property shows it.
+func panicked(h *history.History) error {
+	if h == nil {
+		return nil
+	}
+	i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FPanicked })
+	if i < 0 {
+		return nil
+	}
+	op := &h.Ops[i]
+	return fmt.Errorf("the lock of client %s panicked in %s at %v: %s\n%s", op.Process, op.Value.Command, op.Time, op.Error, op.Value.Evidence)
 }

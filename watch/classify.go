@@ -152,6 +152,11 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 		s.script, s.key = true, a[3]
 		if s.name == "evalsha" {
 			s.sha = strings.ToLower(a[1])
+		} else if script != nil {
+			s.sha = script.sha
+		}
+		if !s.noscript {
+			l.sentScript(&s, argv)
 		}
 		switch {
 		case script != nil:
@@ -208,6 +213,20 @@ func (l *Lint) scriptToken(number int, key string, first int, args []string) int
 		}
 	}
 	return 0
+}
+
+// sentScript is called when a client has called a script that the master knows: what it called before with the same
+// token, and the master did not know, is done, whatever the script does.
+func (l *Lint) sentScript(s *step, argv []string) {
+	c := l.cells[s.key]
+	if c == nil || len(c.noscript) == 0 {
+		return
+	}
+	for _, a := range argv {
+		if token := l.mask.token(a); c.noscript[token] != nil && c.noscript[token].step.sha == s.sha {
+			delete(c.noscript, token)
+		}
+	}
 }
 
 // byToken guesses the effect of a script whose text is unknown: if an argument is a known token of

@@ -30,7 +30,8 @@ type Lint struct {
 	cells    map[string]*cell
 	attempts []*attempt // in the order of their first command
 	watched  map[int64]string
-	granted  map[int64]*cell // by connection: the key that it was granted last
+	granted  map[int64]*cell   // by connection: the key that it was granted last
+	unsent   map[int64]*unsent // by connection: its latest release, if that was answered with NOSCRIPT
 	roles    []Role
 
 	words []resp.Value // scratch of Exchange
@@ -59,7 +60,7 @@ type cell struct {
 	on       map[int]*grant
 	waiters  map[int64]*waiter
 	reads    map[int64]step
-	noscript map[string]step // by token: releases that were not executed
+	noscript map[string]*unsent // by token: releases that were not executed
 	found    map[string]*found
 	tries    int
 	refused  int
@@ -74,6 +75,14 @@ type cell struct {
 
 	latencies, holds, ttls sample
 	masters                map[int]bool
+}
+
+// unsent is a release that was answered with NOSCRIPT, and whose script has not been sent since.
+type unsent struct {
+	step step
+	// ignored says that the connection has sent something else since, or has ended: a client that was cut off meanwhile
+	// cannot send the script.
+	ignored bool
 }
 
 // found counts how often one rule was broken on one key.
@@ -138,7 +147,7 @@ func NewLint(opt Options) (*Lint, error) {
 		opt.Start = time.Now()
 	}
 	return &Lint{opt: opt, start: opt.Start, mask: newMasker(opt), cells: map[string]*cell{},
-		watched: map[int64]string{}, granted: map[int64]*cell{}, broken: map[string]bool{}, roles: make([]Role, opt.Masters)}, nil
+		watched: map[int64]string{}, granted: map[int64]*cell{}, unsent: map[int64]*unsent{}, broken: map[string]bool{}, roles: make([]Role, opt.Masters)}, nil
 }
 
 // SetRole notes the role of a master.
@@ -202,14 +211,24 @@ func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 		}
 		return
 	}
+	l.ignores(conn)
 	s, ok := l.classify(master, conn, &x)
 	if ok {
 		l.take(s)
 	}
 }
 
+// ignores is called when a connection has sent something other than the script that a master asked for, or has ended.
+func (l *Lint) ignores(conn int64) {
+	if u := l.unsent[conn]; u != nil {
+		u.ignored = true
+		delete(l.unsent, conn)
+	}
+}
+
 // closed forgets a connection that has ended.
 func (l *Lint) closed(conn int64) {
+	l.ignores(conn)
 	delete(l.watched, conn)
 	delete(l.granted, conn)
 }
@@ -222,7 +241,7 @@ func (l *Lint) take(s step) {
 	}
 	if c.masters == nil {
 		c.masters, c.on, c.attempts = map[int]bool{}, map[int]*grant{}, map[string]*attempt{}
-		c.waiters, c.reads, c.noscript, c.found = map[int64]*waiter{}, map[int64]step{}, map[string]step{}, map[string]*found{}
+		c.waiters, c.reads, c.noscript, c.found = map[int64]*waiter{}, map[int64]step{}, map[string]*unsent{}, map[string]*found{}
 	}
 	c.masters[s.master] = true
 	if c.commands++; s.failed != "" && !s.noscript {
@@ -423,7 +442,8 @@ func (l *Lint) prolonged(c *cell, g *grant, s step) {
 func (l *Lint) release(c *cell, s step) {
 	g := c.on[s.master]
 	if s.noscript {
-		c.noscript[s.token] = s.kept()
+		c.noscript[s.token] = &unsent{step: s.kept()}
+		l.unsent[s.conn] = c.noscript[s.token]
 		return
 	}
 	delete(c.noscript, s.token)

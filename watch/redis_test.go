@@ -187,6 +187,14 @@ func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 			mine := token()
 			set(a, "k", mine)
 			a.do("EVALSHA", strings.Repeat("0", 40), 1, "k", mine)
+			a.do("GET", "k")
+		}},
+		{"NOSCRIPT of a script that releases nothing is answered with EVAL by another connection", "", func(a, b connection) {
+			mine, script := token(), `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("hset", KEYS[1] .. ":readers", ARGV[1], 1) end return 0`
+			set(a, "k", mine)
+			a.do("EVALSHA", lua.SHA(script), 1, "k", mine)
+			b.do("EVAL", script, 1, "k", mine)
+			a.do("GET", "k")
 		}},
 		{"NOSCRIPT is answered with EVAL", "", func(a, b connection) {
 			mine := token()

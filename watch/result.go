@@ -147,9 +147,9 @@ func (l *Lint) conclude(c *cell, attempts []*attempt, now time.Duration, gaps bo
 			add("no-ttl", g.step.line())
 		}
 	}
-	for _, s := range c.noscript {
-		if !gaps && now-s.at > settled {
-			add("noscript-ignored", s.line())
+	for _, u := range c.noscript {
+		if !gaps && u.ignored && now-u.step.at > settled {
+			add("noscript-ignored", u.step.line())
 		}
 	}
 	errors := 0

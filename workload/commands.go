@@ -3,6 +3,7 @@ package workload
 import (
 	"strings"
 	"time"
+	"unicode"
 
 	"lockpick/redlock/protocol"
 )
@@ -89,6 +90,14 @@ func setWholeSeconds(key, token string, ttl time.Duration) []command {
 
 func expireWholeSeconds(key, token string, ttl time.Duration) []command {
 	return compareAndExpire(key, token, ttl.Truncate(time.Second))
+}
+
+// setOddInSeconds sends names that have to be quoted by another path, which knows whole seconds alone.
+func setOddInSeconds(key, token string, ttl time.Duration) []command {
+	if strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII || strings.ContainsRune(` '"\`, r) }) {
+		return setWholeSeconds(key, token, ttl)
+	}
+	return setNXPX(key, token, ttl)
 }
 
 // setIn32Bits keeps the lower 32 bits of the TTL in milliseconds.

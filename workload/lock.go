@@ -151,7 +151,7 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
 	// to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b55
+	Bug    string // the planted bug: b1 to b56
 	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }

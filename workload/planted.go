@@ -221,6 +221,11 @@ var planted = []Kind{
 		New:     textbookWith(mutations{noDelay: true}),
 	},
 	{
+		Name: "redlock-quoted-seconds", Bug: "b56", Twin: "textbook",
+		Summary: "keys whose names have to be quoted get the whole seconds of the TTL, and leases get all of it",
+		New:     textbookWith(mutations{set: setOddInSeconds}),
+	},
+	{
 		Name: "fair-one-token", First: true, Fair: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),

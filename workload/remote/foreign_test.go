@@ -72,7 +72,8 @@ func TestNotOurs(t *testing.T) {
 		{`{"type":"point","key":"k0"}`, "value is missing"},
 		{`{"type":"ok","token":7}`, "not a message"},
 		{`null`, "null"},
-		{`{"type":"ok","token":"t","left":1e400}`, "1e400"},
+		{`{"type":"ok","token":"t","left":1e400}`, `the field "left" takes no number 1e400`},
+		{`[]`, "it is not an object"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			u, err := foreign(t, `read l; echo '{"type":"ok"}'; read l; echo '`+c.says+`'; exec sleep 60`)
@@ -91,6 +92,25 @@ func TestNotOurs(t *testing.T) {
 				t.Errorf("it is not recorded that the protocol was broken: %+v", u.votes)
 			}
 		})
+	}
+}
+
+// TestASecondAnswerBreaksTheProtocol: it would count as the answer to the next request.
+func TestASecondAnswerBreaksTheProtocol(t *testing.T) {
+	u, err := foreign(t, `read l; echo '{"type":"ok"}'; read l; echo '{"type":"fail"}'; echo '{"type":"ok"}'; exec sleep 60`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Acquire(t.Context(), "k0"); err == nil {
+		t.Error("it was granted the lock")
+	}
+	<-u.waited
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !slices.ContainsFunc(u.votes, func(op history.Op) bool {
+		return op.F == history.FBroke && strings.Contains(op.Error, "had answered all requests")
+	}) {
+		t.Errorf("it is not recorded that the protocol was broken: %+v", u.votes)
 	}
 }
 

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -115,6 +117,32 @@ func (m *Message) check() error {
 	}
 	return nil
 }
+
+// parse decodes a message.
+func parse(line []byte) (Message, error) {
+	var m Message
+	err := json.Unmarshal(line, &m)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		err = m.check()
+	case errors.As(err, &mistyped) && mistyped.Field == "":
+		err = errors.New("it is not an object")
+	case errors.As(err, &mistyped):
+		err = fmt.Errorf("the field %q takes no %s", mistyped.Field, mistyped.Value)
+	}
+	if err != nil {
+		return Message{}, fmt.Errorf("the client's process said %q, which is not a message: %w", clip(line), err)
+	}
+	if m.Value == nil {
+		m.Value = &history.Value{}
+	}
+	m.Value.Token, m.Value.Fence = cmp.Or(m.Value.Token, m.Token), cmp.Or(m.Value.Fence, m.Fence)
+	return m, nil
+}
+
+// clip shortens a line for an error.
+func clip(line []byte) []byte { return line[:min(len(line), 200)] }
 
 // These constants name the messages that are not outcomes.
 const (

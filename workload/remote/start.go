@@ -34,6 +34,7 @@ type Client struct {
 
 	mu       sync.Mutex
 	ready    bool               // the process has answered init
+	asked    bool               // a request waits for its outcome; unused if it serves several clients
 	leases   map[string]*lease  // leases that may still be valid, by token
 	ended    map[string]error   // causes of the ends of leases that were over before their grant was read, by token
 	bent     map[string]Message // by token, the latest end of a lease after a change of a clock
@@ -141,6 +142,9 @@ func (c *Client) listen() {
 		if err == nil {
 			m, err = parse(in.line)
 		}
+		if err == nil && !c.expected(m) {
+			err = fmt.Errorf("the client's process said %q, and had answered all requests", clip(in.line))
+		}
 		switch {
 		case fd == 4 && in.from == 1: // the program prints
 			continue
@@ -170,7 +174,20 @@ func (c *Client) listen() {
 	close(c.waited)
 }
 
-// broke records that the client's program said something that is not a message, so that nothing after it says anything about the lock.
+// expected reports whether a message is one that may come now: an answer comes once for each request.
+func (c *Client) expected(m Message) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	outcome := m.Type == string(history.OK) || m.Type == string(history.Fail) || m.Type == string(history.Info)
+	if len(c.sharing.users) > 0 || !outcome {
+		return true
+	}
+	was := c.asked
+	c.asked = false
+	return was
+}
+
+// broke records that the client's program broke the protocol, so that nothing after it says anything about the lock.
 func (c *Client) broke(err error) {
 	c.mu.Lock()
 	ready := c.ready
@@ -231,26 +248,6 @@ func (c *Client) observed(op history.Op, at time.Time) {
 	c.site.Record(op, time.Since(at))
 }
 
-// parse decodes a message.
-func parse(line []byte) (Message, error) {
-	var m Message
-	err := json.Unmarshal(line, &m)
-	if err == nil {
-		err = m.check()
-	}
-	if err != nil {
-		return Message{}, fmt.Errorf("the client's process said %q, which is not a message: %w", clip(line), err)
-	}
-	if m.Value == nil {
-		m.Value = &history.Value{}
-	}
-	m.Value.Token, m.Value.Fence = cmp.Or(m.Value.Token, m.Token), cmp.Or(m.Value.Fence, m.Fence)
-	return m, nil
-}
-
-// clip shortens a line for an error.
-func clip(line []byte) []byte { return line[:min(len(line), 200)] }
-
 // over ends a lease that is known to be over; without a token, all leases on the key. The message
 // may come before the grant was read.
 func (c *Client) over(m Message) {
@@ -295,7 +292,15 @@ func (c *Client) endAll() {
 
 // ask sends a request and handles the messages of the process until the outcome.
 func (c *Client) ask(r Request) (Message, error) {
+	c.awaits()
 	return c.converse(r, c.messages)
+}
+
+// awaits notes that an answer is to come.
+func (c *Client) awaits() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = true
 }
 
 // converse does the same with the messages that belong to the request.
@@ -409,6 +414,7 @@ func (e *Refused) Unwrap() error { return redlock.ErrNotHeld }
 
 // Close asks the process to exit, and kills it if it does not.
 func (c *Client) Close() error {
+	c.awaits() // some programs answer exit, too
 	_ = c.send(Request{Op: opExit})
 	c.process.closeRequests()
 	c.signal(syscall.SIGCONT)

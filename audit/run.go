@@ -186,6 +186,13 @@ func (opt *Options) check() error {
 	if err := opt.Check(); err != nil {
 		return err
 	}
+	if opt.On != nil {
+		on := *opt.On
+		on.UseSoftware(opt.Masters)
+		if err := on.Check(); err != nil {
+			return err
+		}
+	}
 	if _, ok := workload.LockNamed(opt.Lock); !ok && len(opt.Client) == 0 {
 		return scenario.UnknownValue("lock", opt.Lock, workload.CorrectNames())
 	}

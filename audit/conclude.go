@@ -152,7 +152,7 @@ func provesNothing(schedules int, why string) string {
 }
 
 // find decides on one property from the schedules of a situation. It also returns the evidence: the
-// first schedule that violates the property. The finding is nil if there is nothing to report.
+// first schedule that violates the property, of those for which the lock is to blame if there are any. The finding is nil if there is nothing to report.
 func find(s *Situation, all []*series, property string, complete bool) (*Finding, *trial) {
 	f := &Finding{Property: property}
 	var proof search.Proof
@@ -173,7 +173,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 			switch {
 			case j.Verdict == checker.Violated:
 				f.Violated++
-				if evidence == nil {
+				if evidence == nil || j.Without == "" && evidence.result(property).Without != "" {
 					of, evidence = x, t
 					f.Number = i + 1
 				}
@@ -189,8 +189,11 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	case evidence != nil:
 		j := evidence.result(property)
 		f.Outcome, f.Why, f.Reason, f.Faults = Broken, j.Why, nil, j.Faults
-		if inherent {
+		switch {
+		case inherent:
 			f.Outcome = Inherent
+		case j.Without != "":
+			f.Outcome, f.Without = Inherent, j.Without
 		}
 		f.Case, f.Seed, f.After = of.at.Name, evidence.scenario.Seed, evidence.after
 		if j.First != nil {

@@ -98,7 +98,7 @@ func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p 
 	opt.Run.Store = campaign.Store{Dir: dir}
 	p = &Replays{Of: opt.Times}
 	for range opt.Times {
-		out, err := search.Replay(ctx, search.ReplayOptions{Scenario: s, Driver: r.Driver, Properties: []string{f.Property}, Attempts: opt.Attempts}, opt.Run)
+		out, err := search.Replay(ctx, search.ReplayOptions{Scenario: s, Driver: r.Driver, Properties: []string{f.Property}, Attempts: opt.Attempts, Own: s.Service != nil && s.Service.Async}, opt.Run)
 		if err != nil {
 			return nil, err
 		}

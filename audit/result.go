@@ -85,8 +85,9 @@ func (c *Cell) Worst() *Finding {
 type Finding struct {
 	Property string  `json:"property"`
 	Outcome  Outcome `json:"outcome"`
-	Why      string  `json:"why,omitempty"`  // one sentence
-	Help     string  `json:"help,omitempty"` // if inconclusive: how to decide it
+	Why      string  `json:"why,omitempty"`     // one sentence
+	Help     string  `json:"help,omitempty"`    // if inconclusive: how to decide it
+	Without  string  `json:"without,omitempty"` // if an assumption accounts for it that the situation does not break by itself: its name
 
 	Schedules int                `json:"schedules"`          // number of schedules judged
 	Proven    int                `json:"proven"`             // number of these that prove something

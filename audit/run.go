@@ -186,6 +186,13 @@ func (opt *Options) check() error {
 	if err := opt.Check(); err != nil {
 		return err
 	}
+	if opt.On != nil {
+		on := *opt.On
+		on.UseSoftware(opt.Masters)
+		if err := on.Check(); err != nil {
+			return err
+		}
+	}
 	if _, ok := workload.LockNamed(opt.Lock); !ok && len(opt.Client) == 0 {
 		return scenario.UnknownValue("lock", opt.Lock, workload.CorrectNames())
 	}
@@ -278,8 +285,6 @@ func (a *audit) plan(s *Situation) {
 			lacks = fmt.Sprintf("it cannot be brought about on the driver %s", a.opt.Driver)
 		case a.opt.Driver != scenario.Sim && c.Scenario.Network != (scenario.Network{}):
 			lacks = "a real network does not lose, double or delay messages to order"
-		case a.opt.Driver != scenario.Sim && c.Real.Full && a.opt.Budget != search.Full:
-			lacks = "it takes long on real masters: use --budget full"
 		default:
 			lacks = a.subject.lacks(c.Needs)
 		}
@@ -360,6 +365,9 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 		var p *scenario.Problem
 		errors.As(err, &p) // the only error of Check
 		return p.Says
+	}
+	if a.opt.Driver != scenario.Sim && c.Real.Full && a.opt.Budget != search.Full { // last: what can never run needs no budget
+		return "it takes long on real masters: use --budget full"
 	}
 	n := a.schedules(c)
 	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != scenario.Sim})

@@ -79,12 +79,8 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 			return
 		}
 		j := search.JudgementOf(v, faults)
-		if j.First != nil && stalled(j.First) {
-			if i := slices.IndexFunc(v.Violations, func(x narrative.Violation) bool { return !stalled(&x) }); i >= 0 {
-				j.Explain(&v.Violations[i], faults)
-			} else { // not the lock's fault
-				j.Verdict, j.Why, j.Help = checker.Unknown, "violated only while the machine of the harness stood still: "+j.First.Summary, "run it on a machine with less load"
-			}
+		if j.First != nil {
+			explain(&j, v, x.History, faults)
 		}
 		t.results = append(t.results, j)
 	}
@@ -106,6 +102,33 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	return t, nil
 }
 
+// explain chooses the violation that a finding is about: one for which the lock is to blame before one that a takeover accounts
+// for, and none that happened while the machine of the harness stood still.
+func explain(j *search.Judgement, v *checker.Result, h *history.History, faults []*history.Fault) {
+	var excused *narrative.Violation
+	without := ""
+	for i := range v.Violations {
+		x := &v.Violations[i]
+		if stalled(x) {
+			continue
+		}
+		a, ok := judge.Excused(h, v.Level, x)
+		if !ok || !h.Header.Asynchronous { // elsewhere the situation says what is inherent in it
+			j.Explain(x, faults)
+			return
+		}
+		if excused == nil {
+			excused, without = x, a.Name
+		}
+	}
+	if excused != nil {
+		j.Explain(excused, faults)
+		j.Without = without
+		return
+	}
+	j.Verdict, j.Why, j.Help = checker.Unknown, "violated only while the machine of the harness stood still: "+j.First.Summary, "run it on a machine with less load"
+}
+
 // stalled reports whether the machine of the harness, which runs all clients too, stalled during a
 // violation. Simulated machines never stall.
 func stalled(v *narrative.Violation) bool {
@@ -121,9 +144,12 @@ func (t *trial) result(property string) *search.Judgement {
 	return &t.results[i]
 }
 
-// breaks reports whether the schedule violates a property that is not inherent in the situation.
+// breaks reports whether the schedule violates a property that is not inherent in the situation, and no broken assumption accounts
+// for that.
 func (t *trial) breaks(s *Situation) bool {
-	return slices.ContainsFunc(t.results, func(j search.Judgement) bool { return j.Verdict == checker.Violated && !s.isInherent(j.Property) })
+	return slices.ContainsFunc(t.results, func(j search.Judgement) bool {
+		return j.Verdict == checker.Violated && j.Without == "" && !s.isInherent(j.Property)
+	})
 }
 
 // decideWhereToStop checks whether the schedules tried so far decide everything that the situation
@@ -149,7 +175,7 @@ func (s *series) decideWhereToStop() {
 					proofs[j.Property] = p
 				}
 				p.Add(j.Evidence)
-				if j.Verdict == checker.Violated || s.real && p.Missing() == nil && (j.Property == name || checker.Named(j.Property).Leads) {
+				if j.Verdict == checker.Violated && j.Without == "" || s.real && p.Missing() == nil && (j.Property == name || checker.Named(j.Property).Leads) {
 					at = i
 				}
 			}

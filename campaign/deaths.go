@@ -68,10 +68,12 @@ func (c *campaign) checkBypass() {
 
 func (c *campaign) recordDeaths() {
 	down := 0
+	now := c.now()
+	before := time.Duration(c.deathsAt.Swap(int64(now)))
 	for _, m := range c.masters.Masters() {
 		if elective, ok := m.(cluster.Elective); ok {
 			if said := elective.Elected(); said != "" {
-				c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FElected, Value: &history.Value{Evidence: resp.Printable(said)}})
+				c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FElected, Value: &history.Value{Evidence: resp.Printable(said), Took: now - before}})
 			}
 		}
 		mortal, ok := m.(cluster.Mortal)

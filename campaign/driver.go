@@ -133,6 +133,9 @@ func (all *Drivers) Choose(ctx context.Context, name string, want cluster.Softwa
 		}
 		reasons += fmt.Sprintf("; not %s: %s", d.Name, why)
 	}
+	if want.Server != "" { // the user's own choice
+		return Driver{}, "", &scenario.Problem{Field: "server", Says: fmt.Sprintf("%s cannot be the masters here%s. Install it, or give the path of a program that takes the settings of redis-server", want.Server, reasons)}
+	}
 	return Driver{}, "", fmt.Errorf("the driver %s is not available%s", name, reasons)
 }
 
@@ -142,7 +145,14 @@ func (all *Drivers) of(ctx context.Context, s *scenario.Scenario) (Driver, strin
 	case len(s.At) > 0 && all.Existing == nil:
 		return Driver{}, "", errors.New("this program cannot connect to Redis servers")
 	case len(s.At) > 0:
-		return Driver{Name: fault.Existing, Start: all.Existing, Scratch: all.Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
+		start := func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+			c, err := all.Existing(ctx, cfg)
+			if err != nil && ctx.Err() == nil { // it is the user who can mend a server
+				err = &scenario.Problem{Field: "at", Says: err.Error()}
+			}
+			return c, err
+		}
+		return Driver{Name: fault.Existing, Start: start, Scratch: all.Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
 	case s.Service == nil:
 		return all.Choose(ctx, s.Driver, s.Software())
 	case all.Service == nil:

@@ -64,15 +64,15 @@ func headerFor(s *scenario.Scenario, driver string, known map[string]string, hel
 	case history.Semaphore:
 		permits = permitsOf(s)
 	}
-	service, settle, persistence := "", time.Duration(0), s.Persistence
+	service, async, settle, persistence := "", false, time.Duration(0), s.Persistence
 	if s.Service != nil {
-		service, settle, persistence = s.Service.Name, s.Service.SettleTime(), history.OwnPersistence
+		service, async, settle, persistence = s.Service.Name, s.Service.Async, s.Service.SettleTime(), history.OwnPersistence
 	}
 	if len(s.At) > 0 {
 		persistence = history.OwnPersistence
 	}
 	return history.Header{
-		Service: service, Settle: settle,
+		Service: service, Asynchronous: async, Settle: settle,
 		Kind: kind, Permits: permits,
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: driver, Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
 		Persistence: persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,

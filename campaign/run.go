@@ -243,6 +243,7 @@ type campaign struct {
 	strangers  strangers
 	reached    atomic.Bool  // a client has sent something to a master
 	seen       atomic.Int64 // the latest time that now returned (ns)
+	deathsAt   atomic.Int64 // when recordDeaths was called last (ns)
 	frozen     atomic.Bool  // the simulated world was abandoned, so its time is constant
 
 	mu          sync.Mutex

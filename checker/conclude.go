@@ -139,7 +139,7 @@ func (res *Result) take(v *narrative.Violation) {
 		m.Op = v.Ops[0]
 	}
 	if len(v.Events) > 0 {
-		m.Cause, m.Faults = v.Cause(), v.Faults
+		m.Cause, m.Faults, m.TakenOver = v.Cause(), v.Faults, v.TakenOver()
 	}
 	res.Others = append(res.Others, m)
 }

@@ -99,6 +99,7 @@ func (r *run) explainFence(n *narrative.Narrative, p fencePair) {
 		narrative.Again(b.Process, a.Process), v.Key, narrative.At(v.At), b.Fence, a.Process, a.Fence)
 	n.Lease(a, 0)
 	n.Lease(b, 0)
+	n.Elections(a, b.Acquired())
 	both := slices.DeleteFunc(slices.Clone(r.Voters(a)), func(m string) bool { return !slices.Contains(r.Voters(b), m) })
 	restarted := n.CountersLost(a, b)
 	counted := r.counted(a, both)

@@ -49,6 +49,7 @@ type Mark struct {
 	Op        int             // the first line of its evidence
 	Cause     narrative.Cause // zero: it was not looked for, see MaxCaused
 	Faults    []int           // ids of the faults that explain it; nil if Cause is zero
+	TakenOver bool            // see narrative.Violation
 }
 
 // MaxViolations is the maximum number of violations that a Result contains in full.

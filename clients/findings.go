@@ -81,6 +81,10 @@ var Findings = []Finding{
 		Said:  "a client that is cut off from all servers is told by Done that its session is over only after another may have been granted the lock. A client that counts the time from its last answered keep-alive is not affected",
 		Shows: "c3 was cut off, c2 was granted the lock at 2.51 s, and the Done of c3 was closed at 3.31 s: for 0.80 s both could rely on it",
 		Run:   "lockpick run examples/services/etcd.yaml --trust --client 'lockpick-etcd done' --faults client-partition --property L2"},
+	{Name: "kazoo-read-write", Level: "AV", Library: "kazoo", Version: "2.8.0", Date: "2026-11-27", Confirmed: true, Store: "ZooKeeper",
+		Said:  "a ReadLock waits for WriteLocks that were asked for later, which wait for it: nobody is granted a free lock until one gives up",
+		Shows: "the lock was free, and the reader was granted it only after the writer had given up: True",
+		file:  "kazoo_read_write.py", run: python, debian: "python3-kazoo"},
 }
 
 // Command returns the command line that reproduces a finding.

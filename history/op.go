@@ -38,7 +38,7 @@ const (
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
 	FDied        = "died"        // master: its process ended, another process replaced it, or it lost keys by what its owner did, without a fault (info, error: the observation)
-	FElected     = "elected"     // master: it leads the others of the service from now on (info; Evidence: what it said)
+	FElected     = "elected"     // master: it leads the others of the service from now on (info; Evidence: what it said; Took: within that time before this line)
 	FUnmodelled  = "unmodelled"  // master: a client sent a command that the simulated master does not know, so the run proves nothing from here on (info, error: its name)
 	FRefused     = "refused"     // master: it refused a command that no lock sends, or (Evidence: ByRules) that the rules of the client's user do not allow, or its link a connection of another user of the machine (info; Client: whose link; Command: such as FLUSHALL, or "" for a connection; error: the reply)
 	FBroke       = "broke"       // client: its program broke the protocol, so the run proves nothing from here on (info, error: the line)

@@ -117,8 +117,10 @@ func countsOf(r *judge.Result) []fact {
 	all := countsIn(r.Counts)
 	if w := r.Waiting; w.Longest > 0 {
 		all = append(all, fact{"longest wait for the lock", term.Span(w.Longest.Round(time.Millisecond))}, fact{"most often that a waiter was overtaken", term.Count(w.Overtaken)},
-			fact{"most grants to others while a client asked and got none", term.Count(w.Starved)}, fact{"leases granted to each client", shares(w.Clients)},
-			fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)}, fact{"longest sleep of a waiter while nobody held the lock", term.Span(w.Asleep.Round(time.Millisecond))})
+			fact{"most grants to others while a client asked and got none", term.Count(w.Starved)}, fact{"leases granted to each client", shares(w.Clients)})
+		if w.CommandsPerSecond > 0 { // else nobody saw the commands
+			all = append(all, fact{"commands in a second of waiting", fmt.Sprintf("%.1f", w.CommandsPerSecond)}, fact{"longest sleep of a waiter while nobody held the lock", term.Span(w.Asleep.Round(time.Millisecond))})
+		}
 		if w.ToldLate > 0 {
 			all = append(all, fact{"latest that a holder was told of its loss", term.Span(w.ToldLate.Round(time.Millisecond))})
 		}

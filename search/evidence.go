@@ -157,6 +157,7 @@ type Judgement struct {
 	Evidence []checker.Evidence   // its contribution to the evidence of all schedules; none: it proves nothing
 	First    *narrative.Violation // nil: none
 	Faults   []string             // kinds of faults in the reason of First
+	Without  string               // the assumption that accounts for First, so that the lock is not to blame (see judge.Excused); the caller sets it
 }
 
 // JudgementOf returns what a verdict says of a history with these faults.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
@@ -22,6 +23,7 @@ type ReplayOptions struct {
 	Driver     string
 	Properties []string // levels or names of the properties that count as reproduced; empty: the scenario's, or all
 	Attempts   int      // the most attempts; at least one is made
+	Own        bool     // what a broken assumption accounts for does not count (judge.Inherent)
 	All        bool     // continue after the first reproduction, to measure the rate
 
 	// Each is called after every attempt; it may be nil.
@@ -52,15 +54,16 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		levels = s.Properties
 	}
 	s.Properties = levels
-	s.StopOnViolation = s.StopOnViolation || s.Driver != scenario.Sim // a simulated run must end as recorded
+	s.StopOnViolation = (s.StopOnViolation || s.Driver != scenario.Sim) && !how.Own // a simulated run must end as recorded
 	out := &ReplayResult{worst: judge.Conclusion{Verdict: checker.Holds}}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := campaign.Run(ctx, s, opt)
 		if err != nil {
 			return out, err
 		}
-		v, _ := r.FirstViolation(levels)
-		reproduced := v != nil
+		reproduced := slices.ContainsFunc(r.ResultsFor(levels), func(v checker.Result) bool {
+			return v.Verdict == checker.Violated && !(how.Own && len(judge.Inherent(h, &v)) > 0)
+		})
 		if reproduced || ctx.Err() == nil { // an interrupted attempt counts only if it found a violation
 			out.Attempts++
 			if c := r.Conclude(levels); judge.Worse(c.Verdict, out.worst.Verdict) {

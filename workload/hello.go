@@ -102,7 +102,12 @@ type Lifespan struct {
 // may pass the number on to Redis, which refuses fractions.
 var WholeMilliseconds = Lifespan{UnitMS: 1}
 
-// Fits returns an error if the library does not accept a TTL.
+// Misfit says that a library does not accept a TTL, and which it does.
+type Misfit struct{ says, Use string }
+
+func (m *Misfit) Error() string { return m.says }
+
+// Fits returns a *Misfit if the library does not accept a TTL.
 func (l *Lifespan) Fits(ttl time.Duration) error {
 	if l == nil {
 		return nil
@@ -111,11 +116,11 @@ func (l *Lifespan) Fits(ttl time.Duration) error {
 	least, most, unit := duration(l.MinMS), duration(l.MaxMS), duration(l.UnitMS)
 	switch {
 	case ttl < least:
-		return fmt.Errorf("its TTLs are at least %v, and the run's is %v: use --ttl %v or more", least, ttl, least)
+		return &Misfit{fmt.Sprintf("its TTLs are at least %v, and the run's is %v", least, ttl), fmt.Sprintf("%v or more", least)}
 	case most > 0 && ttl > most:
-		return fmt.Errorf("its TTLs are at most %v, and the run's is %v: use --ttl %v or less", most, ttl, most)
+		return &Misfit{fmt.Sprintf("its TTLs are at most %v, and the run's is %v", most, ttl), fmt.Sprintf("%v or less", most)}
 	case unit > 0 && ttl%unit != 0:
-		return fmt.Errorf("its TTLs are multiples of %v, and the run's is %v: use --ttl %v", unit, ttl, max(least, (ttl+unit-1)/unit*unit))
+		return &Misfit{fmt.Sprintf("its TTLs are multiples of %v, and the run's is %v", unit, ttl), fmt.Sprint(max(least, (ttl+unit-1)/unit*unit))}
 	}
 	return nil
 }

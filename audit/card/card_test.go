@@ -49,6 +49,8 @@ func sampleCard() *audit.Result {
 	again.Case = ""
 	inherent := broken
 	inherent.Outcome, inherent.Case, inherent.Run, inherent.Command, inherent.Faults = audit.Inherent, "", "", "lockpick run store/audit-mine/restart-forgets-mutual-exclusion.yaml", []string{"kill"}
+	lost := inherent
+	lost.Without = "complete replicas"
 	open := audit.Finding{
 		Property: "EXT extension", Outcome: audit.Inconclusive, Schedules: 10, Why: "none of 10 schedules exercised it", Help: "try --budget full",
 	}
@@ -58,6 +60,7 @@ func sampleCard() *audit.Result {
 		Rows: []audit.Row{
 			{ID: "quiet", Group: "Nothing fails", Name: "a few clients", Says: "A few clients take turns.", Schedules: 40, Leases: 1000, Cells: cells(safe("L1 quorum"), safe("L2 mutual-exclusion"), open)},
 			{ID: "restart-forgets", Group: "Masters", Name: "restarts that forget", Says: "Masters are killed.", Breaks: "A master does not forget.", Without: "persistence", Inherent: "A master that has lost a key grants it again.", Help: "Use appendfsync=always.", Schedules: 3, Cells: cells(inherent)},
+			{ID: "leader-lost", Group: "Servers", Name: "the leader is lost", Says: "The leader is cut off.", Schedules: 3, Cells: cells(lost)},
 			{ID: "stopped-inside", Group: "Clients", Name: "stopped in the section", Says: "A client stops.", Breaks: "A client is never stopped.", Without: "clients that never stop", Schedules: 15, Cells: cells(again)},
 			{ID: "two-halves", Group: "Clients", Name: "a divided network", Says: "One client reaches <some> of the masters.", Schedules: 10, Cells: cells(broken, safe("AV availability"))},
 			{ID: "fenced", Group: "Clients", Name: "stopped, with fencing", Says: "A client that stops holds a fencing token.", Skipped: "it gives no fencing tokens", Cells: cells()},

@@ -18,13 +18,13 @@ func TestAuditPageInBrowser(t *testing.T) {
 		return `(() => { const e = document.getElementById('` + id + `'); e.value = '` + value + `'; e.dispatchEvent(new Event('input')); return ` + shown + ` })()`
 	}
 	for _, x := range []struct{ js, want string }{
-		{shown, "quiet restart-forgets stopped-inside two-halves fenced"},
+		{shown, "quiet restart-forgets leader-lost stopped-inside two-halves fenced"},
 		{`document.querySelector('#two-halves .mark').textContent + document.querySelector('#two-halves a.mark').getAttribute('href')`, "–store/audit-mine/run-two-halves/report.html"},
 		{set("search", "restart"), "restart-forgets"},
-		{set("search", ""), "quiet restart-forgets stopped-inside two-halves fenced"},
+		{set("search", ""), "quiet restart-forgets leader-lost stopped-inside two-halves fenced"},
 		{set("outcome", "broken"), "stopped-inside two-halves"},
 		{set("outcome", "inconclusive"), "quiet"},
-		{set("outcome", ""), "quiet restart-forgets stopped-inside two-halves fenced"},
+		{set("outcome", ""), "quiet restart-forgets leader-lost stopped-inside two-halves fenced"},
 		{`(() => { document.querySelector('#two-halves .open').click(); return String(document.querySelector('#two-halves .more').hidden) })()`, "false"},
 		{`(() => { document.getElementById('all').click(); return String([...document.querySelectorAll('.more')].some(r => r.hidden)) })()`, "false"},
 		{`String(document.documentElement.scrollWidth <= innerWidth)`, "true"},

@@ -44,8 +44,12 @@ func Terminal(w io.Writer, r *audit.Result, opt term.Options) error {
 	t.WriteByte('\n')
 	if row := r.Row("quiet"); row != nil && row.Waiting.Longest > 0 {
 		w := row.Waiting
-		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, at most %s to others while a client asked and got none, up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock.%s No verdict rests on these figures.",
-			term.Span(w.Longest.Round(time.Millisecond)), term.Plural(w.Overtaken, "time"), term.Plural(w.Starved, "grant"), w.CommandsPerSecond, term.Span(w.Asleep.Round(time.Millisecond)), toldLate(r)))
+		commands := ""
+		if w.CommandsPerSecond > 0 { // else nobody saw the commands
+			commands = fmt.Sprintf(", up to %.0f commands in a second of waiting, a waiter asleep for at most %s while nobody held the lock", w.CommandsPerSecond, term.Span(w.Asleep.Round(time.Millisecond)))
+		}
+		t.Text("", fmt.Sprintf("Waiting, where nothing fails: at most %s, a waiter overtaken at most %s, at most %s to others while a client asked and got none%s.%s No verdict rests on these figures.",
+			term.Span(w.Longest.Round(time.Millisecond)), term.Plural(w.Overtaken, "time"), term.Plural(w.Starved, "grant"), commands, toldLate(r)))
 	}
 	t.Text("", totals(r)+".")
 	return t.Flush(w)
@@ -161,8 +165,13 @@ func (t cardWriter) inherent(r *audit.Result) {
 		row := &r.Rows[i]
 		var levels []string
 		for _, c := range row.Cells {
-			if c.Outcome == audit.Inherent {
+			switch f := c.Worst(); {
+			case c.Outcome != audit.Inherent:
+			case f.Without == "":
 				levels = append(levels, c.Level)
+			default: // not by the situation itself
+				a, _ := judge.AssumptionNamed(f.Without)
+				inherent.Text("  ", fmt.Sprintf("%s (%s), without %s: %s. %s", row.Name, c.Level, f.Without, f.Why, a.Help))
 			}
 		}
 		if len(levels) == 0 {

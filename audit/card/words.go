@@ -76,8 +76,8 @@ func summary(r *audit.Result) string {
 		tried++
 		worst := worstOf(row)
 		n[worst]++
-		if worst == audit.Inherent && row.Without != "" && !slices.Contains(without, row.Without) {
-			without = append(without, row.Without)
+		if worst == audit.Inherent {
+			without = addWithout(without, row)
 		}
 	}
 	var parts []string
@@ -99,6 +99,18 @@ func summary(r *audit.Result) string {
 		parts = append(parts, term.Plural(r.Errors, "schedule")+" ended with an error of Lockpick")
 	}
 	return fullName(r) + ": " + strings.Join(parts, "; ")
+}
+
+// addWithout adds the names of the assumptions without which a row's inherent cells are broken, each once.
+func addWithout(names []string, row *audit.Row) []string {
+	for i := range row.Cells {
+		if c := &row.Cells[i]; c.Outcome == audit.Inherent {
+			if name := cmp.Or(c.Worst().Without, row.Without); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // notVaried says what the card says nothing about.
@@ -234,6 +246,9 @@ func describe(c *audit.Cell) string {
 		return "not applicable"
 	}
 	says := fmt.Sprintf("%s: %s: %s", c.Outcome, checker.TitleOf(f.Property), f.Why)
+	if f.Without != "" {
+		says += ", without " + f.Without
+	}
 	if c.Outcome == audit.Safe && f.Proven > 0 {
 		says += fmt.Sprintf("; at most %s of such schedules violate it (95 %% confidence)", search.Percent(search.Bound(f.Proven, 1)))
 	}

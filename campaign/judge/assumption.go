@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockpick/checker"
+	"lockpick/checker/narrative"
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -17,7 +18,8 @@ type Assumption struct {
 	Help     string // a sentence: what to do about it
 	Inherent []string
 
-	broken func(f *history.Fault, persistence string) bool
+	takeover bool // a server that takes over breaks it, in a service that replicates asynchronously
+	broken   func(f *history.Fault, persistence string) bool
 }
 
 // whole lists the levels that nothing keeps without the keys.
@@ -44,8 +46,9 @@ var Assumptions = []Assumption{
 	},
 	{
 		Name: "complete replicas", Says: "A replica that takes over has all that its master acknowledged.", Inherent: whole,
-		Help:   "Use independent masters, or have the lock wait for all replicas.",
-		broken: func(f *history.Fault, _ string) bool { return fault.Of(f.Name).Process == fault.IsReplaced },
+		Help:     "Use independent masters, or have the lock wait for all replicas.",
+		takeover: true,
+		broken:   func(f *history.Fault, _ string) bool { return fault.Of(f.Name).Process == fault.IsReplaced },
 	},
 	{
 		Name: "clients that never stop", Says: "A client is never stopped in its critical section.", Inherent: []string{"L3", "L4"},
@@ -89,10 +92,10 @@ func Inherent(h *history.History, v *checker.Result) []Assumption {
 	if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 		return nil
 	}
-	faults := faultsByID(h)
+	e := newExcuses(h)
 	var all []Assumption
 	for i := range v.Violations {
-		a, ok := accounts(v.Level, v.Violations[i].Faults, faults, h.Header.Persistence)
+		a, ok := e.of(v.Level, &v.Violations[i])
 		if !ok {
 			return nil
 		}
@@ -103,20 +106,36 @@ func Inherent(h *history.History, v *checker.Result) []Assumption {
 	return all
 }
 
-func faultsByID(h *history.History) map[int]*history.Fault {
-	faults := map[int]*history.Fault{}
-	for _, f := range history.Faults(h.Ops) {
-		faults[f.ID] = f
-	}
-	return faults
+// Excused returns the assumption without which a violation at a level happened, if there is one: no lock with leases keeps the
+// level then.
+func Excused(h *history.History, level string, v *narrative.Violation) (Assumption, bool) {
+	return newExcuses(h).of(level, v)
 }
 
-// accounts returns the assumption that faults broke and without which no lock with leases keeps a level.
-func accounts(level string, ids []int, faults map[int]*history.Fault, persistence string) (Assumption, bool) {
+// excuses says of the violations of a history which broken assumption accounts for them.
+type excuses struct {
+	header *history.Header
+	faults map[int]*history.Fault
+}
+
+func newExcuses(h *history.History) excuses {
+	e := excuses{&h.Header, map[int]*history.Fault{}}
+	for _, f := range history.Faults(h.Ops) {
+		e.faults[f.ID] = f
+	}
+	return e
+}
+
+func (e excuses) of(level string, v *narrative.Violation) (Assumption, bool) {
+	return e.accounts(level, v.Faults, v.TakenOver())
+}
+
+// accounts returns the assumption that faults or a takeover broke and without which no lock with leases keeps a level.
+func (e excuses) accounts(level string, ids []int, takenOver bool) (Assumption, bool) {
 	i := slices.IndexFunc(Assumptions, func(a Assumption) bool {
-		return slices.Contains(a.Inherent, level) && slices.ContainsFunc(ids, func(id int) bool {
-			return faults[id] != nil && a.broken(faults[id], persistence)
-		})
+		return slices.Contains(a.Inherent, level) && (a.takeover && takenOver && e.header.Asynchronous || slices.ContainsFunc(ids, func(id int) bool {
+			return e.faults[id] != nil && a.broken(e.faults[id], e.header.Persistence)
+		}))
 	})
 	if i < 0 {
 		return Assumption{}, false

@@ -44,11 +44,11 @@ const Uncaused = "not-looked-for"
 // to blame for them; then those of the main property, and of the first properties; then the most frequent ones.
 func causesOf(h *history.History, results []checker.Result) []Cause {
 	var all []Cause
-	faults := faultsByID(h)
+	excuses := newExcuses(h)
 	at := map[string]int{}
-	add := func(c narrative.Cause, p checker.Property, ids []int, n int, v *narrative.Violation) {
+	add := func(c narrative.Cause, p checker.Property, ids []int, takenOver bool, n int, v *narrative.Violation) {
 		without := ""
-		if a, ok := accounts(p.Level, ids, faults, h.Header.Persistence); ok {
+		if a, ok := excuses.accounts(p.Level, ids, takenOver); ok {
 			without = a.Name
 		}
 		key := strings.Join(append([]string{c.How, without}, c.Faults...), "\n")
@@ -76,17 +76,17 @@ func causesOf(h *history.History, results []checker.Result) []Cause {
 		more := p.Count - len(p.Violations)
 		for i := range p.Violations {
 			v := &p.Violations[i]
-			add(v.Cause(), p.Property, v.Faults, 1, v)
+			add(v.Cause(), p.Property, v.Faults, v.TakenOver(), 1, v)
 		}
 		for _, m := range p.Others {
 			if m.Cause.How == "" {
 				break
 			}
 			more--
-			add(m.Cause, p.Property, m.Faults, 1, nil)
+			add(m.Cause, p.Property, m.Faults, m.TakenOver, 1, nil)
 		}
 		if more > 0 {
-			add(narrative.Cause{How: Uncaused}, p.Property, nil, more, nil)
+			add(narrative.Cause{How: Uncaused}, p.Property, nil, false, more, nil)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Cause) int {

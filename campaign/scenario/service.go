@@ -24,6 +24,10 @@ func checkService(s *Scenario) *Problem {
 		return &Problem{"service", "Lockpick's own locks are for Redis: give the client of this service, a program (client)"}
 	case s.Driver != Auto && s.Driver != Process:
 		return &Problem{"driver", fmt.Sprintf("%s runs as processes: use driver: %s, or leave it out", s.Service.Name, Process)}
+	case s.Server != "":
+		return &Problem{"server", "the servers are those of " + s.Service.Name + ", and server is for masters of Redis: leave it out"}
+	case s.Image != "":
+		return &Problem{"image", "the servers are those of " + s.Service.Name + ", and image is for masters of Redis: leave it out"}
 	case s.configures():
 		return &Problem{"service", "persistence, max_memory, eviction, replicas, wait, admin, acl and tls are settings of Redis: the command and the files of the service have its settings"}
 	}

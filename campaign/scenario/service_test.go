@@ -41,6 +41,7 @@ func TestMistakesInAServiceNameTheirLine(t *testing.T) {
 		{"client: [my-client]\n", "", "3: service: Lockpick's own locks are for Redis"},
 		{"masters: 3", "driver: docker", "2:9: driver: store runs as processes"},
 		{"masters: 3", "persistence: always", "service: persistence, max_memory"},
+		{"masters: 3", "server: valkey-server", "server: the servers are those of store"},
 		{"kill, peers", "kill, powercut", "3:16: faults[1]: powercut is a fault of redis-server: on a service there are pause, kill,"},
 		{"masters: 3", "targets: [leader]", "targets: no one knows who leads"},
 		{withService[strings.Index(withService, "service:"):], "", "peers cuts servers from each other"},

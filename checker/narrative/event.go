@@ -164,6 +164,11 @@ type Violation struct {
 	Events   []Event       `json:"events,omitempty"`
 }
 
+// TakenOver reports whether its reason names a server that took over from another.
+func (v *Violation) TakenOver() bool {
+	return slices.ContainsFunc(v.Events, func(e Event) bool { return e.Kind == EventElected && !e.Detail })
+}
+
 // Steps returns the violation's reason: one sentence for each event that is not a detail, in order of
 // time. Violations in older results have no events, only the sentences.
 func (v *Violation) Steps() []string {

@@ -175,7 +175,9 @@ func (n *Narrative) StoodStill(l *history.Lease, at time.Duration) {
 
 // Elections adds the servers of a service that took over from others while a client relied on a lease, each with the last
 // fault of servers before it. The last one that took over before the grant is added, too, if a fault of servers was not over
-// for long: the server before it may not have known yet, and go on granting. If no fault has been named
+// for long: the server before it may not have known yet, and go on granting. Where servers replicate asynchronously it may do so
+// for any time: nobody saw when it stopped. One that was noted after until may have taken over
+// before. If no fault has been named
 // by then, it names the first that ended a server meanwhile.
 func (n *Narrative) Elections(l *history.Lease, until time.Duration) {
 	h := &n.r.History.Header
@@ -193,16 +195,24 @@ func (n *Narrative) Elections(l *history.Lease, until time.Duration) {
 	}
 	elections := n.r.Elections()
 	first, _ := slices.BinarySearchFunc(elections, l.Acquired(), func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
-	if first > 0 && lastFault(l.Acquired()) != nil {
+	if first > 0 && (h.Asynchronous || lastFault(l.Acquired()) != nil) {
 		first--
 	}
 	for _, op := range elections[first:] {
-		if op.Time > until {
+		seenLate := time.Duration(0)
+		if op.Value != nil {
+			seenLate = op.Value.Took
+		}
+		at := op.Time
+		if at > until {
+			at -= seenLate
+		}
+		if at > until {
 			break
 		}
-		n.Add(Event{At: op.Time, Kind: EventElected, Masters: []string{op.Process}, Word: "leads", Ops: []int{op.Index},
+		n.Add(Event{At: at, Kind: EventElected, Masters: []string{op.Process}, Word: "leads", Ops: []int{op.Index},
 			Text: fmt.Sprintf("%s made %s its leader", h.Service, op.Process)})
-		if f := lastFault(op.Time); f != nil {
+		if f := lastFault(at); f != nil {
 			n.Fault(f, false, nil)
 		}
 	}

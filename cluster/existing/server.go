@@ -50,7 +50,7 @@ func (s *server) introduce(ctx context.Context) (map[string]string, error) {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("INFO %s: %w", section, err)
+			return nil, fmt.Errorf("INFO %s: %w. Start the server, or correct its address, user or password", section, err)
 		}
 		for name, value := range resp.Info(text) {
 			info[name] = value

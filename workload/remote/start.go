@@ -105,6 +105,9 @@ func (c *Client) start(command Command) error {
 			m.Lifespan = &workload.WholeMilliseconds
 		}
 		err = m.Lifespan.Fits(c.site.TTL)
+		if misfit := (*workload.Misfit)(nil); errors.As(err, &misfit) {
+			err = fmt.Errorf("%w: use --ttl %s", err, misfit.Use)
+		}
 	}
 	if err != nil {
 		closed := c.Close() // first, because all of its stderr has then arrived

@@ -15,15 +15,16 @@ type Service struct {
 	Version Probe             `yaml:"version,omitempty"` // its pattern's first group is the version; empty: unknown
 	Ports   []string          `yaml:"ports"`             // names of the ports of each node
 	Clients Clients           `yaml:"clients"`
-	Command []string          `yaml:"command"`             // templates; it must stay in the foreground
-	Env     map[string]string `yaml:"env,omitempty"`       // templates, by name of the variable
-	Files   map[string]string `yaml:"files,omitempty"`     // templates, by path, which is one, too: written before the first start
-	Ready   Probe             `yaml:"ready"`               // succeeds when the node serves as part of a majority
-	Leader  Probe             `yaml:"leader,omitempty"`    // succeeds on the node that leads; empty: there is none, or nobody knows
-	Elected string            `yaml:"elected,omitempty"`   // a regular expression: a line of a node's log by which it says that it leads from now on; empty: none does
-	Within  time.Duration     `yaml:"within,omitempty"`    // in which all nodes must be ready at first; 0: 30 s
-	Settle  time.Duration     `yaml:"settle,omitempty"`    // how long a majority may take after a fault to serve again; 0: 3 s
-	Told    []string          `yaml:"announces,omitempty"` // the ports on which a node's first message names its own address of the port
+	Command []string          `yaml:"command"`                // templates; it must stay in the foreground
+	Env     map[string]string `yaml:"env,omitempty"`          // templates, by name of the variable
+	Files   map[string]string `yaml:"files,omitempty"`        // templates, by path, which is one, too: written before the first start
+	Ready   Probe             `yaml:"ready"`                  // succeeds when the node serves as part of a majority
+	Leader  Probe             `yaml:"leader,omitempty"`       // succeeds on the node that leads; empty: there is none, or nobody knows
+	Elected string            `yaml:"elected,omitempty"`      // a regular expression: a line of a node's log by which it says that it leads from now on; empty: none does
+	Within  time.Duration     `yaml:"within,omitempty"`       // in which all nodes must be ready at first; 0: 30 s
+	Settle  time.Duration     `yaml:"settle,omitempty"`       // how long a majority may take after a fault to serve again; 0: 3 s
+	Async   bool              `yaml:"asynchronous,omitempty"` // a node that takes over may lack what the one before it acknowledged
+	Told    []string          `yaml:"announces,omitempty"`    // the ports on which a node's first message names its own address of the port
 }
 
 // Clients describes how clients learn the addresses of the nodes. They always have them as masters in init.
@@ -166,6 +167,9 @@ func (s *Service) checkTexts() *Problem {
 	}
 	if _, err := regexp.Compile(s.Elected); err != nil {
 		return &Problem{"elected", err.Error()}
+	}
+	if s.Async && s.Elected == "" {
+		return &Problem{"asynchronous", "what a takeover loses is known only where takeovers are: say by which line of its log a server takes over (elected)"}
 	}
 	if s.Version.Given() && regexp.MustCompile(s.Version.Match).NumSubexp() != 1 {
 		return &Problem{"version.match", `one group has to match the version, as in 'Version: (\S+)'`}

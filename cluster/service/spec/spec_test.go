@@ -46,6 +46,7 @@ func TestADescriptionIsChecked(t *testing.T) {
 		{"leader.send", "sent nothing", func(s *Service) { s.Leader = Probe{Run: []string{"x"}, Send: "y"} }},
 		{"version.match", "one group", func(s *Service) { s.Version.Match = "v" }},
 		{"elected", "missing closing", func(s *Service) { s.Elected = "(" }},
+		{"asynchronous", "(elected)", func(s *Service) { s.Async = true }},
 		{"within", "out of range", func(s *Service) { s.Within = -time.Second }},
 		{"settle", "out of range", func(s *Service) { s.Settle = time.Hour }},
 	} {

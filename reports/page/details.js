@@ -84,7 +84,7 @@ class Details {
       meter.max = slowest;
       meter.value = votes.took[i];
       bar.append(meter);
-      const answer = element('td', replyNames[reply], ['yes', 'no', 'none'][reply]);
+      const answer = element('td', reply === 1 && votes.error[i] ? 'error' : replyNames[reply], ['yes', 'no', 'none'][reply]);
       if (votes.error[i]) answer.title = data.texts[votes.error[i]];
       if (tries) row.append(element('td', String(votes.tried[i])));
       row.append(element('td', data.masters[votes.master[i]] || '?'), element('td', commandNames[Math.floor(votes.code[i] / 3)]), answer, element('td', exactText(votes.at[i])), element('td', spanText(votes.took[i]), 'n'), bar);

@@ -84,7 +84,7 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 					unknown = unknown || !v.Refused() && (now || v.At <= g.At)
 				case now && yes == nil:
 					yes = &v
-				case v.At < asked && (earlier == nil || v.At > earlier.At):
+				case facts.Sent(v) < asked && (earlier == nil || v.At > earlier.At):
 					earlier = &v
 				}
 			}

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,5 +34,33 @@ func TestMemoryIsDrainedAfterAnotherFault(t *testing.T) {
 				t.Error("the memory did not run out: the test shows nothing")
 			}
 		})
+	}
+}
+
+// TestOutOfMemoryIsAnAnswer: a master that replies with OOM has answered the lock, and no key is left because of it.
+func TestOutOfMemoryIsAnAnswer(t *testing.T) {
+	s := scenario.Defaults()
+	s.Driver, s.Masters, s.Clients, s.TTL, s.TimeLimit, s.Persistence, s.Eviction, s.Seed = scenario.Sim, 3, 3, time.Second, 10*time.Second, "always", "noeviction", 1
+	s.Schedule = []scenario.Step{{Fault: "memory", At: time.Second, For: 5 * time.Second, Masters: []string{"m1"}}}
+	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	for _, v := range history.Votes(h.Ops) {
+		if strings.Contains(v.Error, "OOM ") {
+			if answers++; v.Unknown || v.Yes || v.Refused() {
+				t.Fatalf("%+v", v)
+			}
+		}
+	}
+	if answers < 10 {
+		t.Errorf("%d replies were OOM: the test shows nothing", answers)
+	}
+	report := checker.Check(h, checker.OrphanKeys, checker.OwnKeys)
+	for _, p := range []checker.Property{checker.OrphanKeys, checker.OwnKeys} {
+		if r := report.Result(p); r.Verdict != checker.Holds {
+			t.Errorf("%s: %s: %s", p.Name, r.Verdict, r.Why)
+		}
 	}
 }

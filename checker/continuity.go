@@ -80,11 +80,11 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 		for _, vs := range []facts.Votes{mine.Sets, mine.Extensions} {
 			for v := range vs.All() {
 				switch now := v.Command == history.CommandExtend && v.At >= asked && facts.Sent(v) <= g.At+r.Slack; {
-				case now && v.Unknown, !now && v.Unknown && v.At <= g.At:
-					unknown = true
-				case now && v.Yes && yes == nil:
+				case !v.Yes:
+					unknown = unknown || !v.Refused() && (now || v.At <= g.At)
+				case now && yes == nil:
 					yes = &v
-				case v.Yes && v.At < asked && (earlier == nil || v.At > earlier.At):
+				case facts.Sent(v) < asked && (earlier == nil || v.At > earlier.At):
 					earlier = &v
 				}
 			}

@@ -88,10 +88,10 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		for _, vs := range []facts.Votes{x.Sets, x.Extensions} {
 			for v := range vs.InFlight(l.Invoked-r.Slack, g.At+r.Slack) {
 				switch {
-				case v.Unknown:
-					unknown = true
 				case v.Yes:
 					yes, end, last = true, max(end, v.At+cmp.Or(v.TTL, ttl)), max(last, v.At)
+				case !v.Refused():
+					unknown = true
 				}
 			}
 		}

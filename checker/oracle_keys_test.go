@@ -278,7 +278,7 @@ func (o *oracle) unbroken(a *acquisition, g grant, master string) (extended, kep
 			return true, true
 		case now && v.yes && yes == nil:
 			yes = v
-		case v.yes && v.at < asked && (earlier == nil || v.at > earlier.at):
+		case v.yes && v.sent < asked && (earlier == nil || v.at > earlier.at):
 			earlier = v
 		}
 	}

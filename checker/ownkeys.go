@@ -122,7 +122,7 @@ func lastOther(sets facts.Votes, who facts.Party, before time.Duration) *history
 // key, it was another client's. A yes to an extension may also have created a missing key, so it is
 // a violation only while another client's key was certainly stored.
 func (r *run) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Votes) (ownershipBreach, bool) {
-	if x.Sets.Len() == 0 || !x.Sets.AllAnswered() {
+	if x.Sets.Len() == 0 || x.Sets.Any(func(v *history.Vote) bool { return !v.Yes && !v.Refused() }) {
 		return ownershipBreach{}, false
 	}
 	last := lastOther(sets, x.Party, facts.Sent(v)-r.Slack)
@@ -143,7 +143,7 @@ func (r *run) hitAnother(x *facts.CommandLog, v history.Vote, sets facts.Votes) 
 		return s, last != nil && r.stillThere(*last, v)
 	}
 	// One of the client's own extensions may have created its key again, one that it gave up at any later time.
-	created := x.Extensions.Any(func(e *history.Vote) bool { return (e.Unknown || e.Yes && e.At >= since) && facts.Sent(*e) <= v.At })
+	created := x.Extensions.Any(func(e *history.Vote) bool { return !e.Refused() && (!e.Yes || e.At >= since) && facts.Sent(*e) <= v.At })
 	return s, !created
 }
 
@@ -157,7 +157,7 @@ func (r *run) stillThere(set, v history.Vote) bool {
 	}
 	for f := range r.Replies(history.CommandRelease, set.Master).InFlight(from, v.At+r.Slack) {
 		mine := facts.Party{Client: f.Client, Token: f.Token} == facts.Party{Client: set.Client, Token: set.Token}
-		if f.Key == set.Key && (mine || f.Yes || f.Unknown) && f.Index != v.Index {
+		if f.Key == set.Key && (mine || !f.Refused()) && f.Index != v.Index {
 			return false
 		}
 	}

@@ -262,7 +262,7 @@ func (a *adapted) acquire(ctx context.Context, key string, ask func(context.Cont
 	lease := &lease{a: a, of: l, call: call, token: l.Token}
 	a.leases++
 	if lease.token == "" || l.Until.IsZero() {
-		a.settle()
+		a.attempts.Settle(&a.site, &a.mu)
 	}
 	if lease.token == "" {
 		lease.token = a.name(began)
@@ -272,16 +272,6 @@ func (a *adapted) acquire(ctx context.Context, key string, ask func(context.Cont
 		lease.untold = context.AfterFunc(l.Lost, func() { a.site.Lost(key, lease.token, context.Cause(l.Lost), a.site.Runtime.Now()) })
 	}
 	return lease, nil
-}
-
-// settle waits until the votes that led to a grant are known, since the lease's token or its end rests on them. Votes that do
-// not describe the lock tell neither.
-func (a *adapted) settle() {
-	if a.site.Settle != nil && !a.site.Settle() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.attempts.Unseen()
-	}
 }
 
 // refuse ends the run, since the lock does not do what a Lock has to, and returns that as an error.
@@ -401,7 +391,7 @@ func (l *lease) extend(ctx context.Context, call func(context.Context) (time.Tim
 		return nil, err
 	}
 	if until.IsZero() {
-		l.a.settle()
+		l.a.attempts.Settle(&l.a.site, &l.a.mu)
 	}
 	longer := *l
 	longer.until, longer.atLeast = l.a.end(l.of, until, l.token, began)

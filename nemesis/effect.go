@@ -135,7 +135,7 @@ func (w *watch) hear(op history.Op) {
 	w.heard = true
 	v := op.Value
 	way := [2]string{v.Client, op.Process}
-	answered := op.Type != history.Info
+	answered := op.Error == ""
 	if answered && w.calm(op) {
 		w.replies.learn(way, v.Took)
 		return

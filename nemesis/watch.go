@@ -70,10 +70,8 @@ func (w *watch) observe(op history.Op) {
 		case op.F == history.FRelease && op.Type == history.Invoke:
 			delete(w.held, v.Token)
 			delete(w.voters, v.Token)
-		case op.F == history.FVote && op.Type == history.Info:
-			if strings.Contains(op.Error, "OOM command not allowed") {
-				w.refused[op.Process]++
-			}
+		case op.F == history.FVote && strings.Contains(op.Error, "OOM command not allowed"):
+			w.refused[op.Process]++
 		case op.F == history.FVote && v.Command == history.CommandSet && v.Yes:
 			w.voters[v.Token] = append(w.voters[v.Token], op.Process)
 		case op.F == history.FVote && v.Command == history.CommandRelease:

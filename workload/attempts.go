@@ -2,6 +2,7 @@ package workload
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"lockpick/history"
@@ -18,8 +19,15 @@ type Attempts struct {
 	blind bool            // votes do not describe the lock
 }
 
-// Unseen says that votes do not describe the lock: they tell neither its tokens nor when its leases began.
-func (a *Attempts) Unseen() { a.asked, a.blind = nil, true }
+// Settle waits until the votes that led to a grant are known, for a token or an end of a lease that rests on them. Votes that
+// do not describe the lock tell neither. mu guards the attempts.
+func (a *Attempts) Settle(env *Env, mu sync.Locker) {
+	if env.Settle != nil && !env.Settle() {
+		mu.Lock()
+		defer mu.Unlock()
+		a.asked, a.blind = nil, true
+	}
+}
 
 // asked is a command that stores or extends a token on a master, and the answer to it.
 type asked struct {

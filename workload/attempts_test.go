@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestVotesThatDoNotDescribeTheLock(t *testing.T) {
 	if _, seen := a.Began("1", began); !seen {
 		t.Error("the vote was not seen")
 	}
-	a.Unseen()
+	a.Settle(&Env{Settle: func() bool { return false }}, &sync.Mutex{})
 	vote("1")
 	if _, seen := a.Began("1", began); seen || a.Token(began) != "" {
 		t.Error("the vote was believed")

@@ -263,7 +263,10 @@ func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 		x.Fence = v.Reply
 	}
 	if v.Err != nil {
-		op.Type, op.Error = history.Info, v.Err.Error()
+		op.Error = v.Err.Error()
+		if !v.Failed() {
+			op.Type = history.Info
+		}
 	}
 }
 

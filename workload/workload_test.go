@@ -341,3 +341,23 @@ func TestLocks(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsOfMastersAreAnswers: a master that replies with an error has answered. Any other error leaves open what it did.
+func TestErrorsOfMastersAreAnswers(t *testing.T) {
+	for err, want := range map[error]history.Type{
+		redisError("OOM command not allowed"):                       history.OK,
+		fmt.Errorf("m1: %w", redisError("NOPERM no permission")):    history.OK,
+		context.DeadlineExceeded:                                    history.Info,
+		errors.New("MISCONF is only a text here, and of no master"): history.Info,
+	} {
+		op := VoteOp("c1", protocol.Vote{Kind: protocol.Release, Key: "k0", Token: "t", Err: err}, false)
+		if op.Type != want || op.Error != err.Error() || op.Value.Yes {
+			t.Errorf("%v: %s, error %q, yes %v; want %s", err, op.Type, op.Error, op.Value.Yes, want)
+		}
+	}
+}
+
+type redisError string
+
+func (e redisError) Error() string { return string(e) }
+func (redisError) RedisError()     {}

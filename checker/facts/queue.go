@@ -60,7 +60,7 @@ func (r *Run) leftBehind(a Acquire, to time.Duration) (until time.Duration, gone
 				}
 			}
 		}
-		left = left || v.Command == history.CommandLeave && !v.Unknown
+		left = left || v.Command == history.CommandLeave && !v.Unknown && v.Error == ""
 	}
 	for _, f := range r.Faults { // a restarted master may have an older queue
 		if f.Installed && fault.Of(f.Name).EndsMaster() && f.Began < to && f.To >= a.Invoked && slices.ContainsFunc(f.Masters, r.uses) {

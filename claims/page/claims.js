@@ -3,8 +3,8 @@ const filters = ['level', 'found', 'outcome', 'driver'];
 table('claim', 'claims', ['search', ...filters], (row) => {
   const [level, found, outcome, driver] = filters.map(value);
   let marks = 0;
-  for (const mark of row.querySelectorAll('.l .mark')) {
-    const fits = (!level || mark.parentNode.dataset.level === level) && (!found || mark.dataset.found === found) && (!driver || mark.dataset.driver === driver);
+  for (const mark of queryAll('.l .mark', HTMLElement, row)) {
+    const fits = (!level || mark.parentElement?.dataset.level === level) && (!found || mark.dataset.found === found) && (!driver || mark.dataset.driver === driver);
     mark.classList.toggle('dim', !fits);
     if (fits) marks++;
   }

@@ -303,10 +303,16 @@ func number(r *keyspace.Reply, master string) (int64, error) {
 	case r.Kind == keyspace.ReplyNil:
 		return 0, nil
 	case r.Kind == keyspace.ReplyError:
-		return 0, fmt.Errorf("%s: %s", master, r.Text)
+		return 0, replyError(master + ": " + r.Text)
 	}
 	return 0, fmt.Errorf("%s: unexpected reply %v", master, r)
 }
+
+// replyError is an error that a master replied with.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+func (replyError) RedisError()     {} // as go-redis' errors have it
 
 // These constants limit how long and at which intervals a release is repeated, and how many
 // releases at a time per master.

@@ -6,61 +6,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bsm/redislock"
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 	zero "github.com/zeromicro/go-zero/core/stores/redis"
 
+	"lockpick/examples/adapters/goredis"
 	"lockpick/locktest"
 )
-
-// between is the time between two tries of a lock whose library does not wait by itself.
-const between = 20 * time.Millisecond
-
-// Redsync adapts redsync, on all masters.
-func Redsync(env locktest.Env) (locktest.Lock, error) {
-	var pools []redis.Pool
-	for _, c := range env.Clients() {
-		pools = append(pools, goredis.NewPool(c))
-	}
-	rs := redsync.New(pools...)
-	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
-		m := rs.NewMutex(key, redsync.WithExpiry(env.TTL))
-		if err := m.LockContext(ctx); err != nil {
-			return nil, err
-		}
-		return &locktest.Lease{
-			Token: m.Value(), Until: m.Until(),
-			Release: func(ctx context.Context) error { _, err := m.UnlockContext(ctx); return err },
-			Extend:  func(ctx context.Context) (time.Time, error) { _, err := m.ExtendContext(ctx); return m.Until(), err },
-		}, nil
-	}), nil
-}
-
-// Redislock adapts bsm/redislock, on the first master. Its lease begins when the command is sent.
-func Redislock(env locktest.Env) (locktest.Lock, error) {
-	locker := redislock.New(env.Clients()[0])
-	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
-		for ctx.Err() == nil {
-			began := time.Now()
-			l, err := locker.Obtain(ctx, key, env.TTL, nil)
-			if err == nil {
-				return &locktest.Lease{
-					Token: l.Token(), Until: began.Add(env.TTL - env.TTL/50), Release: l.Release,
-					Extend: func(ctx context.Context) (time.Time, error) {
-						began := time.Now()
-						return began.Add(env.TTL - env.TTL/50), l.Refresh(ctx, env.TTL, nil)
-					},
-				}, nil
-			}
-			time.Sleep(between)
-		}
-		return nil, ctx.Err()
-	}), nil
-}
 
 // Rueidislock adapts rueidislock, on the first master. It promises no end of a lease: it extends leases by
 // itself, and ends their context when it has lost them.
@@ -104,19 +56,17 @@ func GoZero(env locktest.Env) (locktest.Lock, error) {
 	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
 		l := zero.NewRedisLock(store, key)
 		l.SetExpire(int(env.TTL / time.Second))
-		for ctx.Err() == nil {
-			began := time.Now()
-			if ok, err := l.AcquireCtx(ctx); ok && err == nil {
-				return &locktest.Lease{Until: began.Add(env.TTL - env.TTL/50), Release: func(ctx context.Context) error {
-					ok, err := l.ReleaseCtx(ctx)
-					if err == nil && !ok {
-						err = errNotHeld
-					}
-					return err
-				}}, nil
+		return goredis.Retry(ctx, env.TTL, func(until time.Time) (*locktest.Lease, error) {
+			held := func(ok bool, err error) error {
+				if err == nil && !ok {
+					err = errNotHeld
+				}
+				return err
 			}
-			time.Sleep(between)
-		}
-		return nil, ctx.Err()
+			if err := held(l.AcquireCtx(ctx)); err != nil {
+				return nil, err
+			}
+			return &locktest.Lease{Until: until, Release: func(ctx context.Context) error { return held(l.ReleaseCtx(ctx)) }}, nil
+		})
 	}), nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/examples/adapters/goredis"
 	"lockpick/locktest"
 )
 
@@ -19,8 +20,8 @@ type adapter struct {
 }
 
 var adapters = map[string]adapter{
-	"redsync":     {Redsync, 3, false},
-	"redislock":   {Redislock, 1, false},
+	"redsync":     {goredis.Redsync, 3, false},
+	"redislock":   {goredis.Redislock, 1, false},
 	"rueidislock": {Rueidislock, 1, true},
 	"go-zero":     {GoZero, 1, true},
 }

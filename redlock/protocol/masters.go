@@ -6,6 +6,7 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 )
@@ -165,6 +166,15 @@ type Vote struct {
 	Took   time.Duration // from the call of Ask to the vote
 	At     time.Time     // when the vote was cast, before anybody was notified; zero if that is not known
 	TTL    time.Duration // of the command, if it has one
+}
+
+// Failed reports whether the master replied with an error. Its error has the method of go-redis' errors then.
+func (v *Vote) Failed() bool {
+	var reply interface {
+		error
+		RedisError()
+	}
+	return errors.As(v.Err, &reply)
 }
 
 // ReleaseChannel returns the channel on which releases of a key are announced

@@ -3,6 +3,7 @@
 // without a key, a client or a kind of fault all are shown.
 
 class Address {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
     app.view.onChange(() => this.later());
@@ -41,8 +42,8 @@ class Address {
   // address says nothing.
   read() {
     const p = new URLSearchParams(location.hash.slice(1)), {app} = this, {data, view} = app;
-    const v = Number(p.get('v')) - 1, from = parseFloat(p.get('from')), to = parseFloat(p.get('to')), key = data.keys.indexOf(p.get('key'));
-    const client = data.clients.indexOf(p.get('client')), kind = data.faults.some((f) => f.name === p.get('faults')) ? p.get('faults') : '';
+    const v = Number(p.get('v')) - 1, from = parseFloat(p.get('from') || ''), to = parseFloat(p.get('to') || ''), key = data.keys.findIndex((k) => k === p.get('key'));
+    const client = data.clients.findIndex((c) => c === p.get('client')), kind = data.faults.some((f) => f.name === p.get('faults')) ? p.get('faults') : '';
     const known = Number.isInteger(v) && v >= 0 && v < data.violations.length;
     const [first, last] = (p.get('range') || '').split(/(?<=\d)-/).map(parseFloat);
     if (!known && !(from < to) && key < 0 && client < 0 && !kind && !(first < last)) return false;

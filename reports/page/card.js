@@ -6,8 +6,9 @@ function savePicture(link) {
     const canvas = document.createElement('canvas');
     canvas.width = 1200;
     canvas.height = 630;
-    canvas.getContext('2d').drawImage(picture, 0, 0, canvas.width, canvas.height);
+    context(canvas).drawImage(picture, 0, 0, canvas.width, canvas.height);
     canvas.toBlob((blob) => {
+      if (!blob) return;
       const file = document.createElement('a');
       file.href = URL.createObjectURL(blob);
       file.download = link.download.replace(/\.card\.svg$/, '.png');

@@ -1,6 +1,7 @@
 // Latency and rate over time, in the window of the timeline and with its faults.
 
 class Chart {
+  /** @param {App} app */
   constructor(app, canvas, plot) {
     this.app = app;
     this.canvas = canvas;

@@ -3,6 +3,7 @@
 // and drawing adds up parts instead of going through everything that happened.
 
 class Coarse {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.parts = 8192;

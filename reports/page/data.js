@@ -3,46 +3,45 @@
 
 // withData calls start with the page's data. Much of it is deflated, and written as text in base64.
 function withData(start) {
-  const data = JSON.parse(document.getElementById('data').textContent);
+  const data = JSON.parse(byId('data').textContent || '');
   if (typeof data !== 'string') return start(data);
   return inflate(data).then(start, () => {
     const help = document.createElement('p');
     help.textContent = 'This browser cannot unpack the timeline of a run as long as this: it needs DecompressionStream, which browsers have had since 2023.';
-    document.querySelector('#timeline .stage').replaceChildren(help);
+    query('#timeline .stage').replaceChildren(help);
   });
 }
 
 // inflateVotes reads the votes that stand apart.
-const inflateVotes = async (attempts) => readVotes(await inflate(JSON.parse(document.getElementById('votes').textContent)), attempts);
+const inflateVotes = async (attempts) => readVotes(await inflate(JSON.parse(byId('votes').textContent || '')), attempts);
 
 async function inflate(text) {
   let bytes;
-  if (Uint8Array.fromBase64) bytes = Uint8Array.fromBase64(text);
+  if ('fromBase64' in Uint8Array) bytes = /** @type {any} */ (Uint8Array).fromBase64(text);
   else {
     const raw = atob(text);
     bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   }
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).json();
+  return new Response(new Blob([bytes]).stream().pipeThrough(new (/** @type {any} */ (window).DecompressionStream)('deflate-raw'))).json();
 }
 
+/**
+ * readData returns what the page draws. Of the packed data only the lists have types here: their elements are as encode.go writes them.
+ * @param {Object<string, any> & {clients: string[], masters: string[], keys: string[], texts: string[], faults: any[], violations: any[], pauses: any[], states: any[], clocks: any[]}} packed
+ */
 function readData(packed) {
-  const d = {
+  const attempts = readAttempts(packed.attempts);
+  return {
     end: packed.end, ttl: packed.ttl, quorum: packed.quorum, clients: packed.clients, masters: packed.masters, keys: packed.keys,
-    texts: packed.texts, faults: packed.faults, violations: packed.violations,
+    texts: packed.texts, faults: packed.faults, violations: packed.violations, attempts, leases: readLeases(packed, attempts),
+    votes: packed.votes && readVotes(packed.votes, attempts), // null: they stand apart, until somebody asks for them
+    stored: readStored(packed.stored), writes: readWrites(packed.writes), marks: readMarks(packed.marks), lines: new Lines(packed.lines),
+    pauses: packed.pauses.map(([client, from, to, point]) => ({client, from, to, point: packed.texts[point]})),
+    states: packed.states.map(([master, from, to, is]) => ({master, from, to, down: is === 1})),
+    clocks: packed.clocks.map(([master, at, offset]) => ({master, at, offset})),
+    faultByID: new Map(packed.faults.map((f) => [f.id, f])),
   };
-  d.attempts = readAttempts(packed.attempts);
-  d.leases = readLeases(packed, d.attempts);
-  d.votes = packed.votes && readVotes(packed.votes, d.attempts); // null: they stand apart, until somebody asks for them
-  d.stored = readStored(packed.stored);
-  d.writes = readWrites(packed.writes);
-  d.pauses = packed.pauses.map(([client, from, to, point]) => ({client, from, to, point: d.texts[point]}));
-  d.states = packed.states.map(([master, from, to, is]) => ({master, from, to, down: is === 1}));
-  d.marks = readMarks(packed.marks);
-  d.lines = new Lines(packed.lines);
-  d.clocks = packed.clocks.map(([master, at, offset]) => ({master, at, offset}));
-  d.faultByID = new Map(d.faults.map((f) => [f.id, f]));
-  return d;
 }
 
 // sums undoes differences: each value was written as the step from the one before.
@@ -125,10 +124,12 @@ function readWrites(p) {
 function readMarks(p) {
   const at = sums(p.at), n = at.length, client = ints(p.client), first = new Int32Array(n + 1);
   for (let i = 0; i < n; i++) first[i + 1] = first[i] + p.clients[i];
-  const m = {n, kinds: p.kinds, kind: ints(p.kind), key: ints(p.key), at, until: at.map((t, i) => t + p.took[i]), op: ints(p.op)};
-  m.clients = (i) => Array.from(client.subarray(first[i], first[i + 1]));
-  m.order = new Order(Int32Array.from({length: n}, (_, i) => i), (i) => m.at[i], (i) => m.until[i]);
-  return m;
+  const until = at.map((t, i) => t + p.took[i]);
+  return {
+    n, kinds: p.kinds, kind: ints(p.kind), key: ints(p.key), at, until, op: ints(p.op),
+    clients: (i) => Array.from(client.subarray(first[i], first[i + 1])),
+    order: new Order(Int32Array.from({length: n}, (_, i) => i), (i) => at[i], (i) => until[i]),
+  };
 }
 
 // Order finds what lies in a window among items that are sorted by their
@@ -170,7 +171,7 @@ class Order {
 
 // orders sorts numbered rows into one Order for each owner (client, master).
 function orders(n, owners, owner, from, reach) {
-  const items = Array.from({length: owners}, () => []);
+  const items = Array.from({length: owners}, () => /** @type {number[]} */ ([]));
   for (let i = 0; i < n; i++) if (owner(i) >= 0) items[owner(i)].push(i);
   return items.map((list) => new Order(Int32Array.from(list), from, reach));
 }

@@ -9,12 +9,13 @@ function element(name, text, className) {
 }
 
 class Details {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.panel = document.getElementById('details');
-    this.title = document.getElementById('details-title');
-    this.body = document.getElementById('details-body');
-    document.getElementById('close').addEventListener('click', () => app.pin(null));
+    this.panel = byId('details');
+    this.title = byId('details-title');
+    this.body = byId('details-body');
+    byId('close').addEventListener('click', () => app.pin(null));
   }
 
   // describe tells of a thing: a title, lines of [name, value], and for the panel
@@ -83,7 +84,7 @@ class Details {
       meter.max = slowest;
       meter.value = votes.took[i];
       bar.append(meter);
-      const answer = element('td', replyNames[reply], ['yes', 'no', 'none'][reply]);
+      const answer = element('td', reply === 1 && votes.error[i] ? 'error' : replyNames[reply], ['yes', 'no', 'none'][reply]);
       if (votes.error[i]) answer.title = data.texts[votes.error[i]];
       if (tries) row.append(element('td', String(votes.tried[i])));
       row.append(element('td', data.masters[votes.master[i]] || '?'), element('td', commandNames[Math.floor(votes.code[i] / 3)]), answer, element('td', exactText(votes.at[i])), element('td', spanText(votes.took[i]), 'n'), bar);
@@ -93,7 +94,9 @@ class Details {
   }
 
   write(i) {
-    const {data} = this.app, {writes, attempts, leases} = data, a = writes.attempt[i], lines = [['Write', effectNames[writes.effect[i]]], ['At', exactText(writes.at[i])], ['Value', String(writes.value[i])]];
+    const {data} = this.app, {writes, attempts, leases} = data, a = writes.attempt[i];
+    /** @type {[string, any][]} */
+    const lines = [['Write', effectNames[writes.effect[i]]], ['At', exactText(writes.at[i])], ['Value', String(writes.value[i])]];
     if (writes.fence[i]) lines.push(['Fencing token', String(writes.fence[i])]);
     lines.push(['Resource', writes.twin[i] ? 'the twin that checks fencing tokens' : 'the plain one']);
     if (a >= 0) {
@@ -175,6 +178,7 @@ class Details {
   // mark is a violation beyond those that the report explains.
   mark(i) {
     const {data} = this.app, {marks} = data, [level, property] = marks.kinds[marks.kind[i]], clients = marks.clients(i);
+    /** @type {[string, any][]} */
     const lines = [['Key', data.keys[marks.key[i]] || '?'], ['From', exactText(marks.at[i])], ['For', marks.until[i] > marks.at[i] ? spanText(marks.until[i] - marks.at[i]) : 'a moment']];
     if (clients.length) lines.push(['Clients', list(clients.map((c) => data.clients[c]))]);
     lines.push(['Line', [marks.op[i]]], ['Reason', 'only the first violations of a property are explained']);
@@ -196,7 +200,7 @@ class Details {
 
   show(item) {
     this.panel.hidden = !item;
-    this.panel.parentElement.classList.toggle('open', !!item);
+    this.panel.parentElement?.classList.toggle('open', !!item);
     this.body.replaceChildren();
     if (!item) return;
     const d = this.describe(item), dl = element('dl');

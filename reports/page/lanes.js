@@ -12,6 +12,11 @@ class Lanes {
     this.attempts = orders(attempts.n, data.clients.length, from(attempts.client), from(attempts.from), from(attempts.reach));
     this.writes = orders(writes.n, data.clients.length, from(writes.client), from(writes.at), from(writes.at));
     this.stored = orders(stored.n, data.masters.length, from(stored.master), from(stored.from), from(stored.to));
+    this.height = 0;
+    this.folded = 0; // clients
+    this.faultRows = 0;
+    /** @type {string[]} */
+    this.levels = []; // of violations: a row each
     this.placeFaults();
     this.list = this.layout();
   }
@@ -31,6 +36,7 @@ class Lanes {
 
   layout() {
     const many = this.data.clients.length > 40 ? 0.55 : this.data.clients.length > 16 ? 0.75 : 1;
+    /** @type {{kind: string, i: number, y: number, h: number}[]} */
     const lanes = [];
     let y = 26;
     const add = (kind, i, h, gap = 0) => {
@@ -40,8 +46,8 @@ class Lanes {
     };
     const {violations, marks} = this.data, levels = new Set(violations.filter((v) => this.shows(v.key)).map((v) => v.level));
     for (let i = 0; i < marks.n; i++) if (this.shows(marks.key[i])) levels.add(marks.kinds[marks.kind[i]][0]);
-    this.levels = [...levels]; // a row each
-    this.levels.sort((a, b) => (b[0] === 'L') - (a[0] === 'L') || (a < b ? -1 : 1));
+    this.levels = [...levels];
+    this.levels.sort((a, b) => +(b[0] === 'L') - +(a[0] === 'L') || (a < b ? -1 : 1));
     if (this.levels.length) add('violations', 0, this.levels.length * 15 + 6);
     if (this.faultRows) add('faults', 0, this.faultRows * 17 + 4);
     const clients = [...this.data.clients.keys()].filter((i) => this.focus ? this.focus.has(i) : this.client < 0 || i === this.client);
@@ -85,6 +91,13 @@ class Lanes {
 
   lane(kind, i) { return this.list.find((l) => l.kind === kind && l.i === i); }
 
+  // need returns a lane that is shown for sure.
+  need(kind, i) {
+    const lane = this.lane(kind, i);
+    if (!lane) throw new Error(`the timeline shows no lane ${kind} ${i}`);
+    return lane;
+  }
+
   at(y) { return this.list.find((l) => y >= l.y && y < l.y + l.h); }
 
   // ofLease says whether what a master stored is a lease, not a failed attempt.
@@ -100,7 +113,7 @@ class Lanes {
   }
 
   // levelRow is where the violations of a level have their place.
-  levelRow(level) { return this.lane('violations', 0).y + 3 + this.levels.indexOf(level) * 15; }
+  levelRow(level) { return this.need('violations', 0).y + 3 + this.levels.indexOf(level) * 15; }
 
   // keyRow is where in a master's lane a key has its place.
   keyRow(lane, key) {

@@ -18,16 +18,18 @@ class App {
     this.shownFaults = new Set();
     this.votesOf = [];
     this.longest = 0;
+    /** @type {Promise<void> | undefined} */
+    this.reading = undefined; // of the votes
     const {attempts} = this.data;
     for (let i = 0; i < attempts.n; i++) this.longest = Math.max(this.longest, attempts.to[i] - attempts.from[i]);
 
-    const canvas = (id) => document.getElementById(id);
+    const canvas = (id) => byId(id, HTMLCanvasElement);
     this.details = new Details(this);
     this.timeline = new Timeline(this, canvas('lanes'));
     this.charts = [this.timeline, new Overview(this, canvas('overview')), new Chart(this, canvas('rate'), plotRate)];
-    if (canvas('latency')) this.charts.push(new Chart(this, canvas('latency'), plotLatency)); // imported logs have no exact calls
+    if (queryAll('#latency').length) this.charts.push(new Chart(this, canvas('latency'), plotLatency)); // imported logs have no exact calls
     if (this.data.clocks.length) {
-      document.getElementById('clocks-part').hidden = false;
+      byId('clocks-part').hidden = false;
       this.charts.push(new Chart(this, canvas('clocks'), plotClocks));
     }
     this.view.onChange(() => this.redraw());
@@ -35,7 +37,7 @@ class App {
       this.palette.read();
       this.redraw();
     });
-    this.tip = document.getElementById('tip');
+    this.tip = byId('tip');
     this.describeForAll();
     listenToKeys(this, this.timeline.canvas);
     this.listenToPointers(this.timeline.canvas);
@@ -92,22 +94,21 @@ class App {
     if (item && item.kind === 'violation') this.current = item.i;
     if (!item) this.setFocus(null);
     else if (item.kind === 'violation') this.setFocus(new Set(this.data.violations[item.i].clients));
-    for (const b of document.querySelectorAll('.violations [data-violation]')) b.classList.toggle('current', +b.dataset.violation === this.current);
+    for (const b of queryAll('.violations [data-violation]')) b.classList.toggle('current', Number(b.dataset.violation) === this.current);
     this.hideTip();
     this.stepper = null;
     this.setCursor(null);
     this.details.show(item);
     if (item && (item.kind === 'attempt' || item.kind === 'violation')) this.withVotes(() => this.timeline.above.redraw());
     this.address.later();
-    for (const row of document.querySelectorAll('[data-fault]')) row.classList.toggle('picked', !!item && item.kind === 'fault' && +row.dataset.fault === this.data.faults[item.i].id);
+    for (const row of queryAll('[data-fault]')) row.classList.toggle('picked', !!item && item.kind === 'fault' && Number(row.dataset.fault) === this.data.faults[item.i].id);
     this.timeline.redraw();
     this.pick();
   }
 
   setKey(key) {
     this.lanes.setKey(key);
-    const select = document.getElementById('key');
-    if (select) select.value = String(key);
+    for (const select of queryAll('#key', HTMLSelectElement)) select.value = String(key);
     this.timeline.setHeight();
     this.redraw();
     if (this.address) this.address.later();
@@ -117,7 +118,7 @@ class App {
   filter(client, faultKind) {
     this.lanes.setClient(client);
     this.lanes.setFaultKind(faultKind);
-    for (const [id, value] of [['client', String(client)], ['fault-kind', faultKind]]) document.getElementById(id).value = value;
+    for (const [id, value] of [['client', String(client)], ['fault-kind', faultKind]]) byId(id, HTMLSelectElement).value = value;
     this.timeline.setHeight();
     this.redraw();
     if (this.address) this.address.later();
@@ -132,7 +133,7 @@ class App {
   listenToFilters() {
     const {clients, faults} = this.data;
     const offer = (id, all, values) => {
-      const select = document.getElementById(id);
+      const select = byId(id, HTMLSelectElement);
       const option = (value, text) => {
         const o = document.createElement('option');
         o.value = value;
@@ -140,8 +141,8 @@ class App {
         return o;
       };
       select.append(option(all, 'all'), ...values.map(([value, text]) => option(value, text)));
-      select.parentNode.hidden = values.length < 2;
-      select.addEventListener('change', () => this.filter(+document.getElementById('client').value, document.getElementById('fault-kind').value));
+      if (select.parentElement) select.parentElement.hidden = values.length < 2;
+      select.addEventListener('change', () => this.filter(+byId('client', HTMLSelectElement).value, byId('fault-kind', HTMLSelectElement).value));
     };
     offer('client', '-1', clients.map((c, i) => [String(i), c]));
     offer('fault-kind', '', [...new Set(faults.map((f) => f.name))].map((n) => [n, n]));
@@ -194,8 +195,7 @@ class App {
 
   listenToButtons() {
     const on = (id, f) => {
-      const e = document.getElementById(id);
-      if (e) e.addEventListener('click', f);
+      for (const e of queryAll('#' + id)) e.addEventListener('click', f);
     };
     on('fit', () => this.view.fit());
     on('in', () => this.view.zoom(0.6));
@@ -203,24 +203,22 @@ class App {
     on('violation', () => this.violation(this.current < 0 ? this.first() : this.current));
     on('next', () => this.violation(this.current + 1));
     on('previous', () => this.violation(this.current < 0 ? this.data.violations.length - 1 : this.current - 1));
-    for (const b of document.querySelectorAll('[data-violation]')) {
+    for (const b of queryAll('[data-violation]')) {
       b.addEventListener('click', (e) => {
         e.preventDefault(); // the address is that of the violation, not that of the section
-        this.violation(+b.dataset.violation);
-        document.getElementById('timeline').scrollIntoView({block: 'start'});
+        this.violation(Number(b.dataset.violation));
+        byId('timeline').scrollIntoView({block: 'start'});
       });
     }
-    const below = document.getElementById('evidence-lines');
-    for (const cell of document.querySelectorAll('[data-line]')) cell.replaceChildren(this.data.lines.link(+cell.dataset.line, below));
+    for (const cell of queryAll('[data-line]')) cell.replaceChildren(this.data.lines.link(Number(cell.dataset.line), byId('evidence-lines')));
     printAsVectors(this);
-    for (const list of document.querySelectorAll('.violations')) this.oneStop(list);
+    for (const list of queryAll('.violations')) this.oneStop(list);
     this.others = new Others(this);
-    const select = document.getElementById('key');
-    if (select) select.addEventListener('change', () => this.setKey(+select.value));
+    for (const select of queryAll('#key', HTMLSelectElement)) select.addEventListener('change', () => this.setKey(+select.value));
     on('copy', () => this.copy());
-    for (const link of document.querySelectorAll('a[href^="#"]:not([data-violation])')) {
+    for (const link of queryAll('a[href^="#"]:not([data-violation])', HTMLAnchorElement)) {
       link.addEventListener('click', (e) => { // the address stays that of what is shown
-        const target = document.querySelector(link.getAttribute('href'));
+        const target = document.getElementById(link.hash.slice(1));
         if (!target) return;
         e.preventDefault();
         target.tabIndex = -1;
@@ -228,8 +226,7 @@ class App {
         target.scrollIntoView({block: 'start'});
       });
     }
-    const picture = document.getElementById('save-picture');
-    if (picture) {
+    for (const picture of queryAll('#save-picture', HTMLAnchorElement)) {
       picture.addEventListener('click', (e) => {
         e.preventDefault();
         savePicture(picture);
@@ -239,9 +236,9 @@ class App {
 
   // oneStop makes the buttons of a list one stop of the tab key: the arrow keys, Home and End go through it.
   oneStop(list) {
-    list.querySelectorAll('button').forEach((b, i) => { b.tabIndex = i ? -1 : 0; });
+    queryAll('button', HTMLButtonElement, list).forEach((b, i) => { b.tabIndex = i ? -1 : 0; });
     list.addEventListener('keydown', (e) => {
-      const buttons = [...list.querySelectorAll('button')], i = buttons.indexOf(e.target);
+      const buttons = queryAll('button', HTMLButtonElement, list), i = buttons.indexOf(e.target);
       const to = {ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: buttons.length - 1}[e.key];
       if (to === undefined || i < 0) return;
       e.preventDefault();
@@ -253,14 +250,14 @@ class App {
 
   // first is the violation that the page explains.
   first() {
-    const b = document.querySelector('#first button[data-violation]');
-    return b ? +b.dataset.violation : 0;
+    const b = queryAll('#first button[data-violation]').at(0);
+    return b ? Number(b.dataset.violation) : 0;
   }
 
   copy() {
-    const command = document.getElementById('command'), done = () => { document.getElementById('copy').textContent = 'Copied'; };
-    const select = () => getSelection().selectAllChildren(command); // then the reader can copy it
-    if (navigator.clipboard) navigator.clipboard.writeText(command.textContent).then(done, select); else select();
+    const command = byId('command'), done = () => { byId('copy').textContent = 'Copied'; };
+    const select = () => getSelection()?.selectAllChildren(command); // then the reader can copy it
+    if (navigator.clipboard) navigator.clipboard.writeText(command.textContent || '').then(done, select); else select();
   }
 
   listenToPointers(canvas) {
@@ -305,7 +302,7 @@ class App {
           view.pan((before - e.offsetX) / s.perMicro);
         }
       } else if (down.size === 2) {
-        const other = [...down].find(([id]) => id !== e.pointerId)[1];
+        const [[, other]] = [...down].filter(([id]) => id !== e.pointerId);
         view.zoom(Math.min(Math.max(Math.abs(before - other) / Math.max(Math.abs(e.offsetX - other), 1), 0.5), 2), s.at(other));
       }
     });
@@ -379,16 +376,16 @@ function place(kind, i) {
 
 withData((packed) => {
   app = new App(packed);
-  if (app.address.read()) document.getElementById('timeline').scrollIntoView({block: 'start'});
+  if (app.address.read()) byId('timeline').scrollIntoView({block: 'start'});
   else if (app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
   // So that the first zoom finds the drawing compiled, which matters where there is much to draw.
   const rehearse = (times) => times && requestIdleCallback(() => {
     app.timeline.surface.paint();
     rehearse(times - 1);
   });
-  if (window.requestIdleCallback && app.data.attempts.n > 10_000) rehearse(4);
+  if ('requestIdleCallback' in window && app.data.attempts.n > 10_000) rehearse(4);
   // What tests and curious readers may look at; nothing here changes the page.
-  window.lockpick = Object.freeze({
+  Object.assign(window, {lockpick: Object.freeze({
     get view() { return {from: app.view.from, to: app.view.to, start: app.view.start, stop: app.view.stop}; },
     get hover() { return app.hover && {...app.hover}; },
     get pinned() { return app.pinned && {...app.pinned}; },
@@ -410,5 +407,5 @@ withData((packed) => {
       return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.attempts.vote[d.attempts.n], stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length, marks: d.marks.n};
     },
     place,
-  });
+  })});
 });

@@ -2,6 +2,7 @@
 // violations, and the window that the timeline shows. Dragging moves it.
 
 class Overview {
+  /** @param {App} app */
   constructor(app, canvas) {
     this.app = app;
     this.canvas = canvas;

@@ -4,7 +4,15 @@
 // and nothing else.
 
 class Palette {
+  // What the style sheet names: --bg, …, --inside-edge, --sans.
+  bg = ''; panel = ''; ink = ''; soft = ''; faint = ''; line = ''; wash = ''; violated = ''; holds = ''; unknown = '';
+  down = ''; paused = ''; cut = ''; slow = ''; inside = ''; insideEdge = ''; fenced = ''; focus = ''; sans = '';
+
   constructor() {
+    this.fields = Object.keys(this);
+    this.clients = ['']; // their colours
+    this.hatches = new Map();
+    this.inBytes = new Map();
     this.dark = matchMedia('(prefers-color-scheme: dark)');
     this.read();
   }
@@ -17,18 +25,16 @@ class Palette {
 
   read() {
     const style = getComputedStyle(document.documentElement), value = (name) => this.names && name !== 'sans' ? `var(--${name})` : style.getPropertyValue('--' + name).trim();
-    for (const name of ['bg', 'panel', 'ink', 'soft', 'faint', 'line', 'wash', 'violated', 'holds', 'unknown', 'down', 'paused', 'cut', 'slow', 'inside', 'inside-edge', 'fenced', 'focus', 'sans']) {
-      this[name.replace('-e', 'E')] = value(name);
-    }
+    for (const field of this.fields) this[field] = value(field.replace('E', '-e'));
     this.clients = Array.from({length: 8}, (_, i) => value('client-' + i));
-    this.hatches = new Map();
-    this.inBytes = new Map();
+    this.hatches.clear();
+    this.inBytes.clear();
   }
 
   // bytes are the red, green, blue and opacity of a colour.
   bytes(colour) {
     if (!this.inBytes.has(colour)) {
-      const c = document.createElement('canvas').getContext('2d');
+      const c = context(document.createElement('canvas'));
       c.fillStyle = colour;
       c.fillRect(0, 0, 1, 1);
       this.inBytes.set(colour, c.getImageData(0, 0, 1, 1).data);
@@ -48,7 +54,7 @@ class Palette {
     if (!this.hatches.has(name)) {
       const size = 6, tile = document.createElement('canvas');
       tile.width = tile.height = Math.round(size * ratio);
-      const c = tile.getContext('2d');
+      const c = context(tile);
       c.scale(tile.width / size, tile.width / size);
       c.strokeStyle = colour;
       c.lineWidth = 1.6;

@@ -10,7 +10,16 @@ class VectorContext {
     this.root = this.group = VectorContext.node('svg', {viewBox: `0 0 ${width} ${height}`, class: 'print'});
     this.stack = [];
     this.path = '';
-    Object.assign(this, {fillStyle: '#000', strokeStyle: '#000', lineWidth: 1, globalAlpha: 1, font: '11px sans-serif', textAlign: 'start', textBaseline: 'alphabetic', dash: []});
+    /** @type {string | {colour: string, rising: boolean}} */
+    this.fillStyle = '#000';
+    this.strokeStyle = '#000';
+    this.lineWidth = 1;
+    this.globalAlpha = 1;
+    this.font = '11px sans-serif';
+    this.textAlign = 'start';
+    this.textBaseline = 'alphabetic';
+    /** @type {number[]} */
+    this.dash = [];
   }
 
   static node(name, attributes) {
@@ -60,7 +69,7 @@ class VectorContext {
 
   fillRect(x, y, width, height) {
     if (!(width > 0 && height > 0)) return;
-    if (this.fillStyle.colour) this.slanted(this.fillStyle, x, y, width, height);
+    if (typeof this.fillStyle !== 'string') this.slanted(this.fillStyle, x, y, width, height);
     else this.put('rect', {x, y, width, height, fill: this.fillStyle});
   }
 
@@ -97,8 +106,10 @@ class VectorContext {
     if (d) this.put('path', {d, fill: 'none', stroke: colour, 'stroke-width': 1.6});
   }
 
-  id() { return 'print-' + (VectorContext.used = (VectorContext.used || 0) + 1); }
+  id() { return 'print-' + VectorContext.used++; }
 }
+
+VectorContext.used = 1; // ids
 
 // printAsVectors puts a drawing beside each canvas while the page is printed. Colours are the names of
 // those in the style sheet: on paper they are the light ones.

@@ -2,6 +2,7 @@
 // panel counts what happened in it, of the key and the clients that are shown.
 
 class Range {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.from = this.to = NaN;

@@ -2,10 +2,11 @@
 // they took (>100ms). Words together narrow.
 
 class Search {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.field = document.getElementById('search');
-    this.count = document.getElementById('search-count');
+    this.field = byId('search', HTMLInputElement);
+    this.count = byId('search-count');
     this.found = [];
     this.at = -1;
     this.field.addEventListener('input', () => this.search());
@@ -17,8 +18,8 @@ class Search {
         this.search();
       }
     });
-    document.getElementById('search-next').addEventListener('click', () => this.go(this.at + 1));
-    document.getElementById('search-previous').addEventListener('click', () => this.go(this.at - 1));
+    byId('search-next').addEventListener('click', () => this.go(this.at + 1));
+    byId('search-previous').addEventListener('click', () => this.go(this.at - 1));
   }
 
   // matcher is what a word asks of an acquire.

@@ -2,6 +2,7 @@
 // timeline, and what each master stored and each client believed then.
 
 class Stepper {
+  /** @param {App} app */
   constructor(app, violation) {
     this.app = app;
     this.v = violation;

@@ -21,6 +21,7 @@ class Pixels {
 }
 
 class Timeline {
+  /** @param {App} app */
   constructor(app, canvas) {
     this.app = app;
     this.canvas = canvas;
@@ -28,7 +29,14 @@ class Timeline {
       this.draw(ctx, w, h);
       if (!ctx.drawImage) this.drawPicked(ctx, w, h); // on paper they are one
     });
-    this.above = new Surface(document.getElementById('picked'), (ctx, w, h) => this.drawPicked(ctx, w, h), {printed: false});
+    this.above = new Surface(byId('picked', HTMLCanvasElement), (ctx, w, h) => this.drawPicked(ctx, w, h), {printed: false});
+    this.drawn = 0; // shapes of the last drawing
+    this.counted = 0; // violations in the window
+    this.arrows = 0; // votes that are drawn
+    /** @type {number | undefined} */
+    this.ready = undefined; // ms after which the lanes were drawn first
+    /** @type {CanvasRenderingContext2D | undefined} */
+    this.picture = undefined; // of a row of pixels
     this.setHeight();
   }
 
@@ -299,7 +307,7 @@ class Timeline {
       ctx.globalAlpha = 1;
       return;
     }
-    this.picture ??= document.createElement('canvas').getContext('2d');
+    this.picture ??= context(document.createElement('canvas'));
     const {picture} = this;
     if (picture.canvas.width !== wide) [picture.canvas.width, picture.canvas.height] = [wide, 1];
     const image = new ImageData(wide, 1);
@@ -387,7 +395,7 @@ class Timeline {
     this.box(s, 0, data.end, strip + h - 2, 2, palette.holds);
     ctx.globalAlpha = 1;
     for (const f of data.faults) {
-      if (f.name !== 'partition' || !f.masters.includes(lane.i) || f.to < view.from || f.from > view.to || again.drawn('cut', f.from, f.to)) continue;
+      if (f.colour !== 'cut' || !f.masters.includes(lane.i) || f.to < view.from || f.from > view.to || again.drawn('cut', f.from, f.to)) continue;
       this.strip(s, f.from, f.to, strip, h, palette.hatch(ctx, palette.cut, true), f.clients.length ? 'cut off from ' + list(f.clients.map((c) => data.clients[c])) : 'cut off');
     }
     for (const st of data.states) {
@@ -399,6 +407,7 @@ class Timeline {
     }
     const seen = this.visible(s, 'stored' + lane.i, lanes.stored[lane.i], (i) => stored.to[i], (i) => lanes.shows(stored.key[i]), () => true);
     const rowOf = data.keys.map((_, key) => lanes.keyRow(lane, key)), rows = new Map(rowOf.map((row) => [row.y, row]));
+    /** @type {(i: number) => boolean} */
     let short = () => false;
     for (const {y, h} of rows.values()) { // the tokens of leases; those of failed attempts are faint
       short = this.occupancy(s, `stored${lane.i}/${rows.size}/${rowOf.findIndex((row) => row.y === y)}`, lanes.stored[lane.i], y, h, 0.78, (i) => lanes.ofLease(i) && lanes.shows(stored.key[i]) && rowOf[stored.key[i]].y === y,

@@ -8,6 +8,8 @@ class View {
     this.stop = end + margin;
     this.from = this.start;
     this.to = this.stop;
+    this.frame = 0; // the request for the next step of a glide
+    /** @type {(() => void)[]} */
     this.listeners = [];
   }
 
@@ -80,9 +82,9 @@ class Scale {
 class Surface {
   constructor(canvas, draw, {printed = true, patient = false} = {}) {
     this.canvas = canvas;
-    this.ctx = canvas.getContext('2d');
+    this.ctx = context(canvas);
     this.draw = draw;
-    this.soon = patient && window.requestIdleCallback ? (f) => requestIdleCallback(f, {timeout: 300}) : requestAnimationFrame;
+    this.soon = patient && 'requestIdleCallback' in window ? (f) => requestIdleCallback(f, {timeout: 300}) : requestAnimationFrame;
     if (printed) Surface.all.push(this);
     new ResizeObserver(() => this.redraw()).observe(canvas.parentElement);
   }
@@ -111,6 +113,7 @@ class Surface {
   }
 }
 
+/** @type {Surface[]} */
 Surface.all = []; // of the page, as far as they are printed
 
 const gutterOf = (width) => width < 620 ? 52 : 92;

@@ -26,7 +26,7 @@ type Page struct {
 	Files    embed.FS
 	Name     string           // of the template: the file's without its ending
 	Styles   []string         // names of style sheets without endings, in their order; page.css is always the first
-	Scripts  []string         // names of scripts without endings, in their order
+	Scripts  []string         // names of scripts without endings, in their order; dom.js is always the first
 	Funcs    template.FuncMap // beside pageFuncs
 	Forms    bool             // it sends forms to its server
 	Connects bool             // it gets data from its server
@@ -72,14 +72,11 @@ func (p *Page) Write(w io.Writer, data interface{ take(Frame) }) error {
 // newFrame joins the style sheets and the scripts, and allows nothing else in the page, by their hashes. The page can
 // load nothing, not even an image, except from data: URLs.
 func (p *Page) newFrame() Frame {
-	style, script := p.file("page.css"), "(function () {\n'use strict';\n"
+	style := p.file("page.css")
 	for _, name := range p.Styles {
 		style += p.file(name + ".css")
 	}
-	for _, name := range p.Scripts {
-		script += p.file(name + ".js")
-	}
-	script += "})();\n"
+	script := Join(p.Scripts, p.file)
 	forms := "'none'"
 	if p.Forms {
 		forms = "'self'"
@@ -89,6 +86,15 @@ func (p *Page) newFrame() Frame {
 		policy += "; connect-src 'self'"
 	}
 	return Frame{template.CSS(style), template.JS(script), policy}
+}
+
+// Join joins scripts to that of a page: what all of them use stands first. file returns the text of a file.
+func Join(scripts []string, file func(name string) string) string {
+	script := "(function () {\n'use strict';\n"
+	for _, name := range append([]string{"dom"}, scripts...) {
+		script += file(name + ".js")
+	}
+	return script + "})();\n"
 }
 
 // hash returns the hash of a style or a script for the policy.

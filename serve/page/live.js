@@ -1,4 +1,3 @@
-const byId = (id) => document.getElementById(id);
 const seconds = (s) => s < 120 ? s.toFixed(1) + ' s' : Math.floor(s / 60) + ' min ' + Math.floor(s % 60) + ' s';
 const number = (n) => n.toLocaleString('en');
 const make = (name, text, attributes) => {
@@ -27,7 +26,7 @@ function rate(l) {
     t.textContent = seconds(at);
     parts.push(t);
   }
-  byId('grants').replaceChildren(...parts);
+  byId('grants', SVGElement).replaceChildren(...parts);
   byId('grants-text').textContent = 'Leases granted ' + (each === 1 ? 'in each second' : 'in each ' + each + ' s') + ', at most ' + number(most) + '. Shaded: a fault is in force.' + (l.first !== null ? ' Red line: the first violation, at ' + l.first.toFixed(3) + ' s.' : '');
 }
 
@@ -68,7 +67,7 @@ function show(l) {
   faults(l);
 }
 
-const events = new EventSource(byId('live').dataset.events);
+const events = new EventSource(byId('live').dataset.events || '');
 events.onmessage = (e) => {
   const l = JSON.parse(e.data);
   show(l);

@@ -1,11 +1,10 @@
-const byId = (id) => document.getElementById(id);
-const rows = [...document.querySelectorAll('.store tbody tr')], boxes = [...document.querySelectorAll('.store input[type=checkbox]')];
+const rows = queryAll('.store tbody tr'), boxes = queryAll('.store input[type=checkbox]', HTMLInputElement);
 
 function filter() {
-  const words = byId('search').value.trim().toLowerCase().split(/\s+/), verdict = byId('verdict').value;
+  const words = byId('search', HTMLInputElement).value.trim().toLowerCase().split(/\s+/), verdict = byId('verdict', HTMLSelectElement).value;
   let shown = 0;
   for (const row of rows) {
-    row.hidden = !(words.every((w) => row.dataset.search.includes(w)) && (verdict === '' || row.dataset.verdict === verdict));
+    row.hidden = !(words.every((w) => (row.dataset.search || '').includes(w)) && (verdict === '' || row.dataset.verdict === verdict));
     if (!row.hidden) shown++;
   }
   byId('shown').textContent = shown === rows.length ? rows.length + ' in all, the newest first' : shown + ' of ' + rows.length + ' are shown';
@@ -13,8 +12,8 @@ function filter() {
 
 function count() {
   const chosen = boxes.filter((b) => b.checked);
-  byId('compare').disabled = chosen.length !== 2 || chosen.some((b) => b.dataset.kind !== 'run');
-  if (byId('delete')) byId('delete').disabled = chosen.length === 0;
+  byId('compare', HTMLButtonElement).disabled = chosen.length !== 2 || chosen.some((b) => b.dataset.kind !== 'run');
+  for (const b of queryAll('#delete', HTMLButtonElement)) b.disabled = chosen.length === 0;
 }
 
 for (const id of ['search', 'verdict']) byId(id).addEventListener('input', filter);

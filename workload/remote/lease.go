@@ -49,7 +49,9 @@ func (c *Client) acquire(ctx context.Context, r Request) (workload.Lease, error)
 // granted makes a lease from the outcome of an acquire or an extend that was invoked at the given time. u is the client if
 // the process serves several.
 func (c *Client) granted(u *sharer, r Request, m Message, invoked time.Time) workload.Lease {
-	c.settle(m)
+	if m.Value.Token == "" || m.At == 0 && c.hello.Lease != workload.NoLease {
+		c.attempts.Settle(&c.site, &c.mu)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := &lease{client: c, user: u, key: r.Key, keys: r.Keys, fence: m.Value.Fence}
@@ -84,18 +86,6 @@ func (c *Client) granted(u *sharer, r Request, m Message, invoked time.Time) wor
 		c.leases[l.token] = l
 	}
 	return c.shown(l)
-}
-
-// settle waits until the votes that led to a grant are known, if the lease's token or its end rests on them. Votes that do
-// not describe the lock tell neither.
-func (c *Client) settle(m Message) {
-	if c.site.Settle != nil && (m.Value.Token == "" || m.At == 0 && c.hello.Lease != workload.NoLease) {
-		if !c.site.Settle() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.attempts.Unseen()
-		}
-	}
 }
 
 // shown returns a lease in the form that the workload gets: a Writer, if the client writes by

@@ -101,6 +101,8 @@ type Message struct {
 	// moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
+	// Replied is set if Error is what a master replied (of vote).
+	Replied bool `json:"replied,omitempty"`
 	// When is the reading of the machine's monotonic clock, in ns, at the moment of the reply
 	// (of vote) or of the end of the lease (of ended).
 	When int64 `json:"when,omitempty"`
@@ -147,7 +149,7 @@ func clip(line []byte) []byte { return line[:min(len(line), 200)] }
 // These constants name the messages that are not outcomes.
 const (
 	msgToken   = "token"   // the request with that id is about to ask for token
-	msgVote    = "vote"    // a master's reply: error if there was none, value as in the history
+	msgVote    = "vote"    // a master's reply: error if there was none or it was one, value as in the history
 	msgPoint   = "point"   // the client is at value.point and waits for continue
 	msgMark    = "mark"    // the client sends its token to the resource
 	msgApply   = "apply"   // the client sends its write to the resource

@@ -239,7 +239,7 @@ func (s *server) start(r Request) error {
 		Hooks: redlock.Hooks{
 			Vote: func(v protocol.Vote) {
 				op := workload.VoteOp(r.Client, v, r.Fencing)
-				m := Message{Type: msgVote, Key: op.Key, Error: op.Error, Value: op.Value, At: int64(v.Master), When: monotonic()}
+				m := Message{Type: msgVote, Key: op.Key, Error: op.Error, Replied: v.Failed(), Value: op.Value, At: int64(v.Master), When: monotonic()}
 				if !v.At.IsZero() {
 					m.When -= int64(time.Since(v.At))
 				}

@@ -209,7 +209,7 @@ func (c *Client) take(m Message) {
 	switch m.Type {
 	case msgVote:
 		op := history.Op{Process: fmt.Sprintf("m%d", m.At+1), Type: history.OK, F: history.FVote, Key: m.Key, Value: m.Value, Error: m.Error}
-		if m.Error != "" {
+		if m.Error != "" && !m.Replied {
 			op.Type = history.Info
 		}
 		c.site.Record(op, c.ago(m))

@@ -179,7 +179,7 @@ func answered(err error) bool {
 		return false
 	}
 	var r redis.Error
-	return errors.As(err, &r) && !errors.Is(err, redis.Nil)
+	return errors.As(err, &r) && !errors.Is(err, redis.Nil) || errors.Is(err, errShared{})
 }
 
 // serves reports whether a reply comes from a master that executes commands: an error is

@@ -85,4 +85,3 @@ func (s *shared) result(i int, refused error) (int64, error) {
 type errShared struct{}
 
 func (errShared) Error() string { return "the master refused it" }
-func (errShared) RedisError()   {}

@@ -52,8 +52,8 @@ func serviceScenario(t *testing.T, store, mode string) scenario.Scenario {
 }
 
 // TestAStoreKeepsItsLocksWhenServersFail: clients that count the time of their leases keep mutual exclusion on etcd and on
-// ZooKeeper while servers are killed, stopped and cut from each other. Those of etcd are not stopped: a leader of version 3.4 that
-// goes on answers keep-alives of leases that the others have ended (docs/services.md).
+// ZooKeeper while servers are killed, stopped and cut from each other. Those of etcd are not stopped: a leader that goes on may
+// answer keep-alives of leases that the others have ended, or end ones that they have renewed (docs/services.md).
 func TestAStoreKeepsItsLocksWhenServersFail(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{"etcd", "zookeeper"} {

@@ -27,7 +27,7 @@ func TestScoreboardPage(t *testing.T) {
 		{`[...document.querySelectorAll('tbody tr')].filter(r => r.querySelector('a')).map(r => [...r.children].map(c => c.textContent.trim()).join(';')).join('\n')`,
 			"mine;C <hash>;mine | 1.0 <beta> (libmine 1.0-2);✓;✗ 1;?;✓\nabsent;Ruby;;not tried: needs libabsent"},
 		{`[...document.querySelectorAll('.situations tbody tr:not(.heading)')].map(r => [...r.children].map(c => c.textContent.trim()).join(';')).join('\n')`,
-			"a few clients;?;–\nrestarts that forget;(✗);–\nstopped in the section;?;–\na divided network;✗ L2;–\nstopped, with fencing;–;–"},
+			"a few clients;?;–\nrestarts that forget;(✗);–\nthe leader is lost;(✗);–\nstopped in the section;?;–\na divided network;✗ L2;–\nstopped, with fencing;–;–"},
 		{`document.querySelector('#mine .command').textContent`, "lockpick audit --client mine --only two-halves"},
 		{`document.querySelector('#mine a').getAttribute('href')`, "audit-mine/index.html"},
 		{`String(document.documentElement.scrollWidth <= innerWidth)`, "true"},

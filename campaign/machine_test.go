@@ -91,13 +91,12 @@ func TestFaultsBelowRedis(t *testing.T) {
 				why = ""
 			}
 			exceptOnDocker(t, why, func(t *testing.T, driver string) {
-				_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+				_, r := mustShow(t, shortScenario(driver, func(s *scenario.Scenario) {
 					if c.want[0] == "L2 violated" {
 						untilBroken(s)
 					}
 					c.change(s)
-				}))
-				want(t, r, c.want...)
+				}), c.want...)
 				if v := verdictAt(r, "L2"); c.says != "" && len(v.Violations) > 0 {
 					if reason := strings.Join(v.Violations[0].Reason, "\n"); !strings.Contains(reason, c.says) {
 						t.Errorf("the reason does not say %q:\n%s", c.says, reason)
@@ -116,12 +115,11 @@ func TestFaultsBelowRedis(t *testing.T) {
 func TestWaitForAll(t *testing.T) {
 	t.Parallel()
 	exceptOnDocker(t, "shown with processes", func(t *testing.T, driver string) {
-		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+		_, r := mustShow(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", nil, 2, 2, 200*time.Millisecond
 			s.Schedule = []scenario.Step{{Fault: "failover", After: "any enters any", Masters: []string{"holders"}, Repeat: true}}
 			s.Hold, s.TimeLimit = "50ms..200ms", 20*time.Second
-		}))
-		want(t, r, "L2 holds")
+		}), "L2 holds")
 		if r.Counts.TookEffect == 0 {
 			t.Error("no failover bit")
 		}
@@ -138,8 +136,7 @@ func TestClockJumpsBack(t *testing.T) {
 	exceptOnDocker(t, "shown with processes", func(t *testing.T, driver string) {
 		s := s
 		s.Driver, s.TimeLimit, s.Hold = driver, 18*time.Second, "50ms..200ms" // enough leases for a verdict in what the clocks leave
-		_, r := mustRun(t, s)
-		want(t, r, "L1 violated", "L2 holds", "DF holds")
+		_, r := mustShow(t, s, "L1 violated", "L2 holds", "DF holds")
 		if v := violatedAt(r, "L1"); v != nil && len(v.Violations) > 0 && !strings.Contains(strings.Join(v.Violations[0].Reason, "\n"), "jumped back by 10s") {
 			t.Errorf("%v", v.Violations[0].Reason)
 		}
@@ -169,8 +166,7 @@ func TestSuspend(t *testing.T) {
 			exceptOnDocker(t, "these faults strike clients, which are the same on all drivers: shown with processes", func(t *testing.T, driver string) {
 				s := c.s
 				s.Driver, s.TimeLimit = driver, 15*time.Second
-				_, r := mustRun(t, s)
-				want(t, r, c.want...)
+				_, r := mustShow(t, s, c.want...)
 				if r.Counts.TookEffect != len(s.Schedule) {
 					t.Errorf("%d faults bit", r.Counts.TookEffect)
 				}
@@ -189,7 +185,6 @@ func TestRestartExample(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, driver string) {
 		s := s
 		s.Driver = driver
-		_, r := mustRun(t, s)
-		want(t, r, "L2 violated")
+		mustShow(t, s, "L2 violated")
 	})
 }

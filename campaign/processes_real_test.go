@@ -17,7 +17,7 @@ import (
 func TestClientProcesses(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+		h, _ := mustShow(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.ClientsAs, s.Fencing, s.Faults, s.TimeLimit = scenario.Processes, true, nil, 16*time.Second
 			s.Schedule = []scenario.Step{
 				{Fault: "client-pause", At: 1 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
@@ -26,8 +26,7 @@ func TestClientProcesses(t *testing.T) {
 				{Fault: "client-kill", At: 10 * time.Second, For: time.Second, Clients: []string{"c1"}},            // anywhere
 				{Fault: "client-pause", At: 11 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
 			}
-		}))
-		want(t, r, "L2 holds", "L4 violated", "L5 holds", "DF holds", "AV holds")
+		}), "L2 holds", "L4 violated", "L5 holds", "DF holds", "AV holds")
 		crashed, after := false, false
 		for _, op := range h.Ops {
 			if op.Process == "c1" && op.F == history.FCrash {

@@ -86,15 +86,14 @@ func TestWallClock(t *testing.T) {
 				if driver == scenario.Sim && c.clients == scenario.Processes {
 					t.Skip("simulated masters have no processes for clients")
 				}
-				h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+				h, r := mustShow(t, shortScenario(driver, func(s *scenario.Scenario) {
 					s.Lock, s.ClientsAs, s.Faults, s.Extend, s.TimeLimit = c.lock, c.clients, nil, 0, 15*time.Second
 					s.Hold, s.LongHolds = "3s..4s", 0
 					s.StopOnViolation = c.want == "L2 violated"
 					if c.clock != "" {
 						s.Schedule = []scenario.Step{{Fault: "client-clock", After: "any enters any", For: time.Minute, Clock: c.clock}}
 					}
-				}))
-				want(t, r, c.want)
+				}), c.want)
 				if c.clock == "" {
 					return
 				}

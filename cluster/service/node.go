@@ -35,14 +35,19 @@ type node struct {
 	calls sync.Mutex // one call at a time
 
 	mu      sync.Mutex
-	exited  <-chan struct{} // of the last start; nil: it never ran
+	life    *life // its latest process; nil: it never ran
 	paused  bool
-	ending  bool // a call has ended the process, or is about to
 	starts  int
 	group   int // of the last start
 	removed bool
 	died    string // an end that Died has not reported
 	heard   int64  // how much of its log Elected has read, in bytes
+}
+
+// life is one process of a node.
+type life struct {
+	exited <-chan struct{}
+	ending bool // a call has ended the process, or is about to
 }
 
 // prepare renders what the description says of the node, makes the links that it needs, and writes its files.
@@ -112,7 +117,7 @@ func (n *node) State() cluster.State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.exited == nil || over(n.exited):
+	case n.life == nil || over(n.life.exited):
 		return cluster.Down
 	case n.paused:
 		return cluster.Paused
@@ -199,8 +204,8 @@ func (n *node) finish(ctx context.Context, signal func(context.Context) error) e
 		return nil
 	}
 	n.mu.Lock()
-	n.ending = true
-	exited := n.exited
+	n.life.ending = true
+	exited := n.life.exited
 	n.mu.Unlock()
 	if err := signal(ctx); err != nil {
 		return err
@@ -239,11 +244,12 @@ func (n *node) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l := &life{exited: exited}
 	n.mu.Lock()
-	n.exited, n.paused, n.ending, n.group = exited, false, false, n.engine.Group()
+	n.life, n.paused, n.group = l, false, n.engine.Group()
 	n.starts++
 	n.mu.Unlock()
-	go n.watch(exited)
+	go n.watch(l)
 	if err = n.listen(); err == nil {
 		ctx, cancel := context.WithTimeoutCause(ctx, n.cluster.spec.StartWithin(), fmt.Errorf("it accepts no connection within %v", n.cluster.spec.StartWithin()))
 		defer cancel()
@@ -255,16 +261,16 @@ func (n *node) Start(ctx context.Context) error {
 	return nil
 }
 
-// watch records the end of a process that no call has caused.
-func (n *node) watch(exited <-chan struct{}) {
-	<-exited
+// watch records the end of a process that no call has caused. The next process may run by then.
+func (n *node) watch(l *life) {
+	<-l.exited
 	n.mu.Lock()
-	ending := n.ending
-	if !ending {
+	if !l.ending {
 		n.died = "its process ended, and no fault had ended it"
 	}
+	listens := !l.ending && l == n.life
 	n.mu.Unlock()
-	if !ending {
+	if listens {
 		n.hush()
 	}
 }
@@ -318,7 +324,7 @@ const (
 // until tries f again until it succeeds, while the process lives.
 func (n *node) until(ctx context.Context, f func(context.Context) error) error {
 	n.mu.Lock()
-	exited := n.exited
+	exited := n.life.exited
 	n.mu.Unlock()
 	var last error
 	for {
@@ -380,7 +386,10 @@ func (n *node) remove() error {
 	n.calls.Lock()
 	defer n.calls.Unlock()
 	n.mu.Lock()
-	n.ending, n.removed = true, true
+	n.removed = true
+	if n.life != nil {
+		n.life.ending = true
+	}
 	n.mu.Unlock()
 	if n.engine == nil {
 		return nil

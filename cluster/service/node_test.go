@@ -154,3 +154,23 @@ func (n *toy) says() string {
 	}
 	return text
 }
+
+// TestTheEndOfAnEarlierProcessIsNone: on a busy machine a process that a call has ended may be seen to end only when the next one runs.
+func TestTheEndOfAnEarlierProcessIsNone(t *testing.T) {
+	ended := make(chan struct{})
+	close(ended)
+	for _, c := range []struct {
+		name string
+		of   life
+		died bool
+	}{
+		{"ended by a call", life{exited: ended, ending: true}, false},
+		{"by itself", life{exited: ended}, true},
+	} {
+		n := &node{life: &life{exited: make(chan struct{})}} // the next one
+		n.watch(&c.of)
+		if died := n.Died(); (died != "") != c.died {
+			t.Errorf("%s: died %q", c.name, died)
+		}
+	}
+}

@@ -42,6 +42,7 @@ type audited struct {
 var locks = map[string]audited{
 	"redsync": {Redsync, nil, map[string]string{
 		"AV orphan-keys": "a caller that gives up during an acquire ends the context of the releases, too: none is sent, and keys stay for their TTL",
+		"EXT extension":  "an extension is granted whenever its own validity has not ended, although that of the lease may have ended meanwhile (distlock: within the validity time)",
 	}},
 	"redislock": {Redislock, []locktest.Option{locktest.Masters(1)}, nil},
 }

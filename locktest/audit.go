@@ -21,7 +21,7 @@ import (
 // violation, and names the stored run. It logs violations that are inherent, because an assumption is broken, and
 // findings that are inconclusive. It uses the options Masters(1) (the lock lives on one master), Properties
 // (levels or properties; default: all), Schedules (the most for each case), For (default: no limit), Seed, Fencing,
-// Retry and RealRedis, and takes no others. With -short each case has one schedule.
+// Retry, Fair and RealRedis, and takes no others. With -short each case has one schedule.
 func Audit(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	t.Helper()
 	store, err := os.MkdirTemp("", "lockpick-audit-")

@@ -63,7 +63,7 @@ func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 }
 
 // Run runs one scenario, from a file such as those of testdata/lockpick, and fails the test if the run
-// violates a property. It takes no options but RealRedis, Fencing and Retry.
+// violates a property. It takes no options but RealRedis, Fencing, Retry and Fair.
 func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
 	c := prepare(t, "Run", usedByRun, make, options)
@@ -86,7 +86,7 @@ func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Opt
 // Replay runs a scenario that has failed until it fails again, and then fails the test. The number of runs
 // depends on the scenario's rate of failure (10 to 400 in memory, 10 on real masters). Explore replays all
 // scenarios of its test in testdata/lockpick by itself. Replay takes no options but
-// RealRedis, Fencing and Retry.
+// RealRedis, Fencing, Retry and Fair.
 func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
 	c := prepare(t, "Replay", usedByRun, make, options)

@@ -105,7 +105,7 @@ func (e Env) Clients() []*redis.Client {
 
 // Kind returns the lock that make makes in the form that cli.Main registers: with its name for --lock, and a
 // line about it. Tests need no Kind. Set the Kind's field First if the lock lives on one master, Kind if it is an RWLock, a
-// Semaphore, a MultiLock or re-entrant, Fencing if its leases have fencing tokens, and Retry to state its longest pause.
+// Semaphore, a MultiLock or re-entrant, Fencing if its leases have fencing tokens, Retry to state its longest pause, and Fair if it serves waiters in order.
 func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
 		Name: name, Summary: summary, Connects: true,

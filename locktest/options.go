@@ -23,17 +23,24 @@ type config struct {
 	schedules int
 	time      time.Duration
 	real      bool
-	fencing   bool
-	retry     time.Duration
 	only      []string // ids of an audit's situations; empty: all
 	given     []string // names of the options
+	claims
+}
+
+// claims is what the options say of the lock, beside its kind.
+type claims struct {
+	fencing    bool
+	retry      time.Duration
+	fair       bool
+	deadWaiter time.Duration // how long it waits for a waiter that is gone
 }
 
 // These are the options that a function uses; nil: all of them.
 var (
-	usedByRun   = []string{"RealRedis", "Fencing", "Retry"} // the scenario says the rest
-	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing", "Retry"}
-	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing", "Retry"}
+	usedByRun   = []string{"RealRedis", "Fencing", "Retry", "Fair"} // the scenario says the rest
+	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing", "Retry", "Fair"}
+	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing", "Retry", "Fair"}
 )
 
 // ignored returns an error that names an option that the function does not use; nil: it uses all that are given.
@@ -149,6 +156,13 @@ func Fencing() Option {
 // between two attempts, or how long a release takes to wake it. With it, wake-up is judged (a part of AV).
 func Retry(longest time.Duration) Option {
 	return named("Retry", func(c *config) { c.retry = longest })
+}
+
+// Fair says that the lock serves waiters in the order of their calls, so that fairness is judged (a part of AV). deadWaiter is how
+// long, as it states, it waits for each waiter that is gone; 0: it states no such time. Fairness is judged with Masters(1): masters
+// that do not know each other have no common queue.
+func Fair(deadWaiter time.Duration) Option {
+	return named("Fair", func(c *config) { c.fair, c.deadWaiter = true, deadWaiter })
 }
 
 // Seed sets the seed of the schedules. The order in which goroutines run does not depend on it,

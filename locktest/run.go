@@ -15,21 +15,31 @@ import (
 	"lockpick/workload"
 )
 
-// makers holds the constructors of the tests' locks, by the name that scenarios use.
+// makers holds a maker for each test, by the name that scenarios use.
 var makers sync.Map
+
+// maker is the constructor of a test's lock, and what the test says of the lock.
+type maker struct {
+	make func(Env) (Lock, error)
+	kind history.LockKind
+	claims
+}
 
 // register registers the lock of a test under the name that scenarios use.
 func register(c *config, make func(Env) (Lock, error)) error {
 	name := c.base.Lock
-	_, known := makers.Swap(name, make)
-	if known {
-		return nil // the test runs again
+	before, known := makers.Swap(name, maker{make, c.base.Kind, c.claims})
+	if known { // the test runs again
+		if m := before.(maker); m.kind != c.base.Kind || m.claims != c.claims {
+			return errors.New("the options of this test said something else of its lock before: test a lock with other options in a test of its own (t.Run)")
+		}
+		return nil
 	}
 	kind := Kind(name, "the lock of a test", func(e Env) (Lock, error) {
-		f, _ := makers.Load(name)
-		return f.(func(Env) (Lock, error))(e)
+		m, _ := makers.Load(name)
+		return m.(maker).make(e)
 	})
-	kind.Kind, kind.Fencing, kind.Retry = c.base.Kind, c.fencing, c.retry
+	kind.Kind, kind.Fencing, kind.Retry, kind.Fair, kind.DeadWaiter = c.base.Kind, c.fencing, c.retry, c.fair, c.deadWaiter
 	return workload.RegisterLock(kind)
 }
 

@@ -16,7 +16,7 @@ var Fairness = Property{
 	Name: "fairness", Level: "AV", Says: "no client that certainly came later is granted the lock before one that waits", Title: "waiters served in order", Votes: true,
 	rules: &rules{
 		judge:  (*run).fairness,
-		exempt: []exemption{needsOtherKeys},
+		exempt: []exemption{needsOtherKeys, claimsNoOrder},
 		gaps: []gap{
 			{func(h *history.Packed) bool { return !h.Header.Fair }, "the lock does not claim it"},
 			{func(h *history.Packed) bool { return h.Header.Duplicates }, "a request that arrives twice may cost a waiter its place"},

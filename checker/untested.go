@@ -102,16 +102,14 @@ var (
 	ordersNoWrites        = exemption{history.Semaphore, "several clients may hold a semaphore at once, so it orders no writes"}
 	sharesHolds           = exemption{history.Reentrant, "the holds of one client on a re-entrant lock count as one and may share a token"}
 	extensionVotesUnknown = exemption{"", "the votes for an extension of a %s are not known"}
+	claimsNoOrder         = exemption{"", "no %s that Lockpick knows claims an order and shows the answers of its masters"}
 	needsOtherKeys        = exemption{history.Multi, "whether an acquire of a multi-lock is granted depends on its other keys"}
 )
 
 // ExemptsKind returns why the property is not judged of locks of a kind, or "".
 func (p Property) ExemptsKind(kind history.LockKind) string {
-	switch {
-	case kind == history.Mutex || p.rules == nil:
+	if kind == history.Mutex || p.rules == nil {
 		return ""
-	case p.Votes && !kind.OneToken():
-		return "masters do not store one token for each holder of a " + kind.Words()
 	}
 	for _, x := range p.rules.exempt {
 		switch x.kind {
@@ -122,6 +120,9 @@ func (p Property) ExemptsKind(kind history.LockKind) string {
 				return fmt.Sprintf(x.why, kind.Words())
 			}
 		}
+	}
+	if p.Votes && !kind.OneToken() {
+		return "masters do not store one token for each holder of a " + kind.Words()
 	}
 	return ""
 }

@@ -186,7 +186,8 @@ func (o *oracle) released() (f finding) {
 			!slices.ContainsFunc(a.grants, func(g grant) bool { return a.over < g.until }) {
 			continue
 		}
-		stored, looked, shown := 0, false, op.Time
+		looked := false
+		var shown []time.Duration // when each master that still stores it had shown that
 		for _, x := range o.sent() {
 			if x.client != a.client || x.key != a.key || x.token != a.token || len(x.sets) == 0 {
 				continue
@@ -195,15 +196,18 @@ func (o *oracle) released() (f finding) {
 				looked = looked || s.master == x.master && s.from > op.Time && s.from < op.Time+o.ttl
 			}
 			if s := o.unreleased(x, a.over, op.Time); s >= 0 {
-				stored++
-				shown = max(shown, s)
+				shown = append(shown, s)
 			}
 		}
 		if looked {
 			at = append(at, op.Time)
 		}
-		if stored > 0 && (o.n-stored < o.q || o.q == 1) {
-			f.found = append(f.found, violation{a.key, op.Time, shown})
+		slices.Sort(shown)
+		for i, s := range shown { // the first instant at which too few masters are left to others
+			if o.n-(i+1) < o.q || o.q == 1 {
+				f.found = append(f.found, violation{a.key, op.Time, max(op.Time, s)})
+				break
+			}
 		}
 	}
 	f.untested = len(at) == 0

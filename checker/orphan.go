@@ -171,6 +171,10 @@ func (r *run) released() *judgement {
 	if len(t.Snapshots) == 0 {
 		return nil
 	}
+	deny := 1 // so many masters that still store a lease leave no quorum to others
+	if r.Quorum() > 1 {
+		deny = max(1, r.History.Header.Masters-r.Quorum()+1)
+	}
 	var judged []time.Duration
 	var found []proven
 	for i, op := range r.History.All() {
@@ -194,15 +198,21 @@ func (r *run) released() *judgement {
 			looked = looked || was
 			if s := r.unreleased(x, called, op.Time); s != nil {
 				stored = append(stored, s)
-				v.Ops, v.Until = append(v.Ops, s.Index), max(v.Until, facts.SnapshotBegan(s))
 			}
 		}
 		if looked {
 			judged = append(judged, op.Time)
 		}
-		if spare := r.History.Header.Masters - r.Quorum(); len(stored) > spare || len(stored) > 0 && r.Quorum() == 1 {
-			found = append(found, proven{v, func(n *narrative.Narrative) { r.explainReleased(n, stored) }})
+		if len(stored) < deny {
+			continue
 		}
+		slices.SortStableFunc(stored, func(a, b *history.Op) int { return cmp.Compare(facts.SnapshotBegan(a), facts.SnapshotBegan(b)) })
+		v.Until = facts.SnapshotBegan(stored[deny-1])
+		stored = slices.DeleteFunc(stored, func(s *history.Op) bool { return facts.SnapshotBegan(s) > v.Until })
+		for _, s := range stored {
+			v.Ops = append(v.Ops, s.Index)
+		}
+		found = append(found, proven{v, func(n *narrative.Narrative) { r.explainReleased(n, stored) }})
 	}
 	if len(judged) == 0 && len(found) == 0 {
 		return nil

@@ -210,7 +210,7 @@ func (o *oracle) released() (f finding) {
 			}
 		}
 	}
-	f.untested = len(at) == 0
+	f.untested = len(at)+len(f.found) == 0 // what is proven later than a TTL after the release is proven
 	f.rows = o.need(at)
 	return f
 }

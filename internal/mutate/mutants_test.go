@@ -141,7 +141,7 @@ var mutants = []mutant{
 	{"checker", "(*run).quorumGranted", "replace < by <=", "yes", "a quorum is one vote more"},
 	{"checker", "(*run).quorumGranted", "replace > by >=", "Began", "an attempt of half a TTL is too slow"},
 	{"checker/facts", "(*Attempt).asked", "replace == by !=", "Master", "an attempt asked every other master"},
-	{"checker", "(*run).released", "replace > by >=", "spare", "a release that left a quorum is false"},
+	{"checker", "(*run).released", "replace < by <=", "deny", "as many masters as deny a quorum prove nothing"},
 	{"checker", "(*run).unreleased", "drop operand", "Sets again", "a key that was set again is not released"},
 	{"checker", "(*run).orphanMoment", "drop argument", "ttl #3", "the moment is not scaled to the TTL"},
 	{"checker", "(*run).orphaned", "drop operand", "again LastAnswer", "a key set after a late release is an orphan"},

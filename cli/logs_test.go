@@ -169,11 +169,12 @@ func TestCheckLogs(t *testing.T) {
 	}
 	wants(stdout, "VIOLATED L2", "35 lines not of the pattern, left out")
 	for says, args := range map[string][]string{
-		`the group "worker" is not a field: add --map FIELD=worker`: {"--pattern", `(?P<worker>\S+)`, "worker-0.txt"},
-		"--format text: add --pattern":                              {"--format", "text", "worker-0.txt"},
-		"--pattern: error parsing regexp":                           {"--pattern", "(", "worker-0.txt"},
-		"--map client=who: the pattern has no group (?P<who>":       {"--pattern", `(?P<time>\S+)`, "--map", "client=who", "worker-0.txt"},
-		"--pattern is for --format text, not jsonl":                 {"--pattern", `(?P<time>\S+)`, "--format", "jsonl", "worker-0.txt"},
+		`the group "worker" is not a field: add --map FIELD=worker`:    {"--pattern", `(?P<worker>\S+)`, "worker-0.txt"},
+		"--format text: add --pattern":                                 {"--format", "text", "worker-0.txt"},
+		"--pattern: error parsing regexp":                              {"--pattern", "(", "worker-0.txt"},
+		"--map client=who: the pattern has no group (?P<who>":          {"--pattern", `(?P<time>\S+)`, "--map", "client=who", "worker-0.txt"},
+		`matches no line of the log; the first is worker-0.txt:1: "[2`: {"--pattern", `(?P<time>\d+T\S+)`, "worker-0.txt"},
+		"--pattern is for --format text, not jsonl":                    {"--pattern", `(?P<time>\S+)`, "--format", "jsonl", "worker-0.txt"},
 	} {
 		if _, stderr, code := lockpick(t, dir, append([]string{"check"}, args...)...); code != exitUsage || !strings.Contains(stderr, says) {
 			t.Errorf("%v: exit %d\n%s", args, code, stderr)

@@ -16,12 +16,10 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/reports/term"
-
+	"lockpick/internal/abort"
 	"lockpick/internal/spelling"
+	"lockpick/reports/term"
 )
-
-// registers the drivers docker and process
 
 // The exit codes. Scripts depend on them.
 const (
@@ -71,9 +69,8 @@ func exitCode(v checker.Verdict) int {
 }
 
 func run(args []string) (code int) {
-	// Where this function cannot recover (no memory, a panic in a goroutine of a library), the Go runtime would exit with 2,
-	// which is a verdict here. It ends with SIGABRT instead.
-	debug.SetTraceback("crash")
+	// Where this function cannot recover, the Go runtime would exit with 2, which is a verdict here.
+	abort.ExitWith(exitHarness, "lockpick: a goroutine panicked or memory ran out (the line before the stacks says which): an error of Lockpick or of the lock under test, and no verdict. What was recorded stays in its folder, and an audit goes on with --resume")
 	defer func() {
 		if value := recover(); value != nil {
 			code = crashed(value, debug.Stack())

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -43,8 +44,9 @@ type Importer struct {
 	maxEvents int
 	before    int64 // the time of the previous event in the file
 	time      timeProblem
-	noSpans   int // OTLP lines without spans
-	unmatched int // lines that the pattern of the format Lines does not match
+	noSpans   int    // OTLP lines without spans
+	unmatched int    // lines that the pattern of the format Lines does not match
+	differs   string // the first of them
 	err       error
 	rec       record
 }
@@ -190,7 +192,9 @@ func (im *Importer) readLines(in io.Reader) error {
 				im.flaws.add(tooLong, at)
 			case texts != nil:
 				if texts.parse(line, &im.rec) != nil {
-					im.unmatched++
+					if im.unmatched++; im.unmatched == 1 {
+						im.differs = fmt.Sprintf("%s: %s", im.name(at), strconv.Quote(string(line[:min(len(line), 200)])))
+					}
 				} else {
 					im.take(&im.rec, at)
 				}

@@ -20,6 +20,9 @@ func (im *Importer) nothing() error {
 	if im.lines == 0 {
 		return errors.New("the log is empty")
 	}
+	if im.unmatched == im.lines {
+		return fmt.Errorf("the pattern %s matches no line of the log; the first is %s", im.opt.Pattern, im.differs)
+	}
 	if im.other.count > 0 {
 		kind, what := "acquired", "lines"
 		if im.opt.Format == OTLP {

@@ -49,15 +49,26 @@ func (n *Narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vo
 	return n.byRelease(v, a, yes, next, CauseReleased), true
 }
 
-// deleted looks for a release of another token, which should not have touched the key.
+// deleted looks for a release of another token, which should not have touched the key. Where others may hold the key, too, the release
+// may have given back no more than what was its own.
 func (n *Narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (Loss, bool) {
+	if !n.holdsAlone(a, yes.At) {
+		return Loss{}, false
+	}
+	inner := n.r.Lock.Kind == history.Reentrant // of the same client
 	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool {
-		return mayDelete(*v, yes) && v.Token != a.Token && !n.mayFollowRestart(m, *v) // what a restart forgot, it did not delete
+		return mayDelete(*v, yes) && v.Token != a.Token && !(inner && v.Client == a.Process) && !n.mayFollowRestart(m, *v) // what a restart forgot, it did not delete
 	})
 	if !found {
 		return Loss{}, false
 	}
 	return n.byRelease(v, a, yes, next, CauseDeleted), true
+}
+
+// holdsAlone reports whether nobody else may hold a lease's key.
+func (n *Narrative) holdsAlone(a *history.Lease, at time.Duration) bool {
+	h := &n.r.History.Header
+	return h.Weight(a.ModeAt(at), a.Permits) == h.Capacity()
 }
 
 // releasesOf returns the releases of a token on a master that may have deleted the key of a vote.

@@ -139,6 +139,11 @@ func (all *Drivers) Choose(ctx context.Context, name string, want cluster.Softwa
 	return Driver{}, "", fmt.Errorf("the driver %s is not available%s", name, reasons)
 }
 
+// noServerError says that a server of the user cannot be used, before anything was done to it.
+type noServerError struct{ *scenario.Problem }
+
+func (e noServerError) Unwrap() error { return e.Problem }
+
 // of chooses the driver of a scenario.
 func (all *Drivers) of(ctx context.Context, s *scenario.Scenario) (Driver, string, error) {
 	switch {
@@ -148,7 +153,7 @@ func (all *Drivers) of(ctx context.Context, s *scenario.Scenario) (Driver, strin
 		start := func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 			c, err := all.Existing(ctx, cfg)
 			if err != nil && ctx.Err() == nil { // it is the user who can mend a server
-				err = &scenario.Problem{Field: "at", Says: err.Error()}
+				err = noServerError{&scenario.Problem{Field: "at", Says: err.Error()}}
 			}
 			return c, err
 		}

@@ -178,3 +178,24 @@ func TestServersOfOtherMachinesNeedPermission(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAServerThatDoesNotAnswerLeavesNoRun: nothing happened that anybody could look at.
+func TestAServerThatDoesNotAnswerLeavesNoRun(t *testing.T) {
+	was := testDrivers.Existing
+	testDrivers.Existing = existing.Start
+	t.Cleanup(func() { testDrivers.Existing = was })
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := taken.Addr().String()
+	taken.Close()
+	store := Store{Dir: t.TempDir()}
+	_, _, _, err = Run(t.Context(), existingScenario([]string{"redis://" + address}), Options{Store: store, Drivers: testDrivers, Progress: t.Logf})
+	if problem := (*scenario.Problem)(nil); !errors.As(err, &problem) {
+		t.Errorf("got %v, want a mistake of the user", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(store.Dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

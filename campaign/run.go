@@ -114,6 +114,9 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
 	if err := execute(ctx, s, driver, dir, string(yaml), started, opt); err != nil {
+		if errors.As(err, new(noServerError)) { // nothing happened
+			return "", nil, nil, errors.Join(err, os.RemoveAll(dir), opt.Store.RemoveDanglingLatest())
+		}
 		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
 	judging := ctx

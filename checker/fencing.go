@@ -20,7 +20,7 @@ type fencePair struct {
 var FencingMonotone = Property{
 	Name: "fencing-monotone", Level: "FM", Says: "a later lease has a higher fencing token", Help: "--fencing",
 	Leads: true, Leases: true, Needs: FencingTokens, ToleratesStalls: true,
-	rules: &rules{judge: (*run).fencingMonotone, gaps: []gap{noFencing}, exempt: []exemption{ordersNoWrites, sharesHolds}},
+	rules: &rules{judge: (*run).fencingMonotone, gaps: []gap{noFencing, {nil, "no lease had a fencing token"}}, exempt: []exemption{ordersNoWrites, sharesHolds}},
 }
 
 // fencingMonotone judges FM: an acquire that began after another had returned gets a higher
@@ -30,6 +30,9 @@ func (r *run) fencingMonotone() *judgement {
 		return nil
 	}
 	pairs, judged, without := r.decreasing()
+	if judged == 0 && without > 0 {
+		return nil
+	}
 	var found []proven
 	for _, p := range pairs {
 		found = append(found, proven{onLeases(p.later.Acquired(), p.later.Acquired(), []int{p.earlier.Grants[0].Index, p.later.Grants[0].Index}, p.earlier, p.later), func(n *narrative.Narrative) { r.explainFence(n, p) }})

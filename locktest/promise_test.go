@@ -14,6 +14,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/search"
 )
 
 // plain is the lock on one master whose lease states nothing but its release. change adds to the lease.
@@ -278,6 +279,31 @@ func TestFencingTokens(t *testing.T) {
 		}
 		if len(r.ResultsFor([]string{"L5"})) == 0 {
 			t.Errorf("%s tokens: L5 is not judged", name)
+		}
+	}
+}
+
+// TestFencingWithoutATokenSaysWhatIsMissing: a test has no flag --fencing, and it has the option already.
+func TestFencingWithoutATokenSaysWhatIsMissing(t *testing.T) {
+	lock := func(env Env) (Lock, error) {
+		m := env.Clients()[0]
+		return LockFunc(func(ctx context.Context, key string) (*Lease, error) {
+			token, until := rand.Text(), time.Now().Add(env.TTL)
+			if ok, err := m.SetNX(ctx, key, token, env.TTL).Result(); err != nil || !ok {
+				return nil, errors.Join(err, errors.New("taken"))
+			}
+			return &Lease{Token: token, Until: until, Release: func(ctx context.Context) error { return deleteOwn.Run(ctx, m, []string{key}, token).Err() }}, nil
+		}), nil
+	}
+	for _, property := range []string{"FM", "L5"} {
+		c := prepare(t, "Explore", nil, lock, []Option{Masters(1), Fencing(), Properties(property), Schedules(3)})
+		r := &runner{t: t}
+		found, err := search.Explore(t.Context(), search.ExploreOptions{Base: c.base, Schedules: c.schedules, Properties: c.base.Properties, Run: r.run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := why(found); !strings.Contains(got, "had a fencing token") || strings.Contains(got, "--fencing") {
+			t.Errorf("%s: %s", property, got)
 		}
 	}
 }

@@ -37,18 +37,22 @@ type clientEvidence struct {
 	clients []string // nil: all clients
 
 	unanswered int           // number of lock commands without a reply
+	errors     int           // number of lock commands that a master answered with an error
 	late       int           // number of late replies
 	slowest    time.Duration // the time of the slowest late reply
 	usual      time.Duration // the usual time of that reply
 }
 
 // tookEffect reports whether clients noticed the fault.
-func (f *clientEvidence) tookEffect() bool { return f.unanswered+f.late > 0 }
+func (f *clientEvidence) tookEffect() bool { return f.unanswered+f.errors+f.late > 0 }
 
 func (f *clientEvidence) String() string {
 	var parts []string
 	if f.unanswered > 0 {
 		parts = append(parts, plural.Count(f.unanswered, "lock command got no reply", "lock commands got no reply"))
+	}
+	if f.errors > 0 {
+		parts = append(parts, plural.Count(f.errors, "lock command was answered with an error", "lock commands were answered with an error"))
 	}
 	if f.late > 0 {
 		text := plural.Count(f.late, "reply took ", "replies took up to ") + rounded(f.slowest).String()
@@ -146,7 +150,11 @@ func (w *watch) hear(op history.Op) {
 			continue
 		}
 		if !answered {
-			x.unanswered++
+			if op.Type == history.OK { // with the error that the master replied
+				x.errors++
+			} else {
+				x.unanswered++
+			}
 			continue
 		}
 		if bound == 0 {

@@ -18,6 +18,7 @@ type clientTotal struct {
 type masterTotal struct {
 	Name             string
 	Yes, No, NoReply int
+	Errors           int // commands that it answered with an error
 	Down, Paused     time.Duration
 	Tokens, Lost     int // tokens stored; tokens lost when it went down or found missing
 }
@@ -53,6 +54,8 @@ func (t *timeline) totals() ([]clientTotal, []masterTotal) {
 				m.NoReply++
 			case v.Yes:
 				m.Yes++
+			case v.Error != "":
+				m.Errors++
 			default:
 				m.No++
 			}

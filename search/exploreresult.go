@@ -363,7 +363,9 @@ func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string
 			most = slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
 		}
 		if l.Tested == 0 {
-			if help = l.Help; help != "" {
+			if help = l.Help; l.Needs == checker.FencingTokens && base.Fencing {
+				help = ": the lock has to give one with each lease"
+			} else if help != "" {
 				help = ": try " + help
 			}
 		}

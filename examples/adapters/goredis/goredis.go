@@ -31,7 +31,12 @@ func Redsync(env locktest.Env) (locktest.Lock, error) {
 		return &locktest.Lease{
 			Token: m.Value(), Until: m.Until(),
 			Release: func(ctx context.Context) error { _, err := m.UnlockContext(ctx); return err },
-			Extend:  func(ctx context.Context) (time.Time, error) { _, err := m.ExtendContext(ctx); return m.Until(), err },
+			Extend: func(ctx context.Context) (time.Time, error) {
+				ctx, cancel := context.WithDeadline(ctx, m.Until()) // it would wait longer than the lease lasts
+				defer cancel()
+				_, err := m.ExtendContext(ctx)
+				return m.Until(), err
+			},
 		}, nil
 	}), nil
 }

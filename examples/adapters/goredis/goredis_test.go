@@ -42,9 +42,10 @@ type audited struct {
 var locks = map[string]audited{
 	"redsync": {Redsync, nil, map[string]string{
 		"AV orphan-keys": "a caller that gives up during an acquire ends the context of the releases, too: none is sent, and keys stay for their TTL",
-		"EXT extension":  "an extension is granted whenever its own validity has not ended, although that of the lease may have ended meanwhile (distlock: within the validity time)",
 	}},
-	"redislock": {Redislock, []locktest.Option{locktest.Masters(1)}, nil},
+	"redislock": {Redislock, []locktest.Option{locktest.Masters(1)}, map[string]string{
+		"AV orphan-keys": "an Obtain whose command got no answer returns no lock that could be released: its key stays for its TTL",
+	}},
 }
 
 // TestAudited audits one lock: TestEachAudit runs it in a program of its own.

@@ -2,6 +2,8 @@
 
 package abort
 
+//lint:file-ignore U1000 assembly reads the variables
+
 import (
 	"syscall"
 	"unsafe"

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // newFailover ends a master just after it has granted a lock. The replica that takes its place
@@ -86,9 +88,34 @@ func (x *failover) grantedHere(op history.Op) bool {
 	return op.F == history.FVote && op.Value.Command == history.CommandSet && op.Value.Yes && slices.Contains(x.f.masterNames(), op.Process)
 }
 
+// startEvery is the time between two tries to start a primary whose successor is stopped.
+const startEvery = 10 * time.Millisecond
+
+// stops reports whether a fault that is installed stops a master.
+func (n *Nemesis) stops(m cluster.Master) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, f := range n.active {
+		if f.kind.Process == fault.Stops && slices.Contains(f.masters, m) {
+			return true
+		}
+	}
+	return false
+}
+
 func (x *failover) heal(ctx context.Context) (proof, string, error) {
 	// The old primary returns as a replica of its successor.
-	err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) })
+	err := x.n.each(x.f.masters, func(m cluster.Master) error {
+		for {
+			err := m.Start(ctx)
+			if !errors.Is(err, cluster.ErrPaused) || !x.n.stops(m) {
+				return err
+			}
+			if err := x.n.env.Runtime.Sleep(ctx, startEvery); err != nil { // until the fault that has stopped the successor heals
+				return err
+			}
+		}
+	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	slices.Sort(x.lost)

@@ -272,3 +272,21 @@ func TestActive(t *testing.T) {
 		}
 	})
 }
+
+// TestAFailoverHealsBesideAPause: the old primary can start only when the fault has healed that stops its successor.
+func TestAFailoverHealsBesideAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := on(t, 1, 1, 1)
+		s.busy(10 * time.Second)
+		s.Schedule(s.ending(10*time.Second), []Step{
+			{Fault: "failover", For: 500 * time.Millisecond, Masters: []string{"m1"}},
+			{Fault: "pause", After: "step 1", Plus: 10 * time.Millisecond, For: 2 * time.Second, Masters: []string{"m1"}},
+		})
+		for _, f := range s.faults(t) {
+			if !f.Installed || !f.Healed || f.Problem != "" {
+				t.Errorf("%s: installed %v, healed %v: %s", f.Name, f.Installed, f.Healed, f.Problem)
+			}
+		}
+		s.settled(t)
+	})
+}

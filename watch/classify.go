@@ -215,20 +215,6 @@ func (l *Lint) scriptToken(number int, key string, first int, args []string) int
 	return 0
 }
 
-// sentScript is called when a client has called a script that the master knows: what it called before with the same
-// token, and the master did not know, is done, whatever the script does.
-func (l *Lint) sentScript(s *step, argv []string) {
-	c := l.cells[s.key]
-	if c == nil || len(c.noscript) == 0 {
-		return
-	}
-	for _, a := range argv {
-		if token := l.mask.token(a); c.noscript[token] != nil && c.noscript[token].step.sha == s.sha {
-			delete(c.noscript, token)
-		}
-	}
-}
-
 // byToken guesses the effect of a script whose text is unknown: if an argument is a known token of
 // the key, it is taken as a release.
 func (l *Lint) byToken(s *step, argv []string) action {

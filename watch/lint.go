@@ -77,14 +77,6 @@ type cell struct {
 	masters                map[int]bool
 }
 
-// unsent is a release that was answered with NOSCRIPT, and whose script has not been sent since.
-type unsent struct {
-	step step
-	// ignored says that the connection has sent something else since, or has ended: a client that was cut off meanwhile
-	// cannot send the script.
-	ignored bool
-}
-
 // found counts how often one rule was broken on one key.
 type found struct {
 	count    int
@@ -215,14 +207,6 @@ func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 	s, ok := l.classify(master, conn, &x)
 	if ok {
 		l.take(s)
-	}
-}
-
-// ignores is called when a connection has sent something other than the script that a master asked for, or has ended.
-func (l *Lint) ignores(conn int64) {
-	if u := l.unsent[conn]; u != nil {
-		u.ignored = true
-		delete(l.unsent, conn)
 	}
 }
 

@@ -87,7 +87,9 @@ func (o *reading) take(db DB, only string) Reply {
 			return Error(problem)
 		}
 		all := v.Parts.entries()
-		if all = all[v.Parts.from(o.after[i].next()):]; len(all) > 0 && o.after[i] != lastID {
+		all = all[v.Parts.from(o.after[i].next()):]
+		trimmed := only != "" && o.after[i].compare(v.Parts.latest()) < 0 // a later entry is gone: a client that waited gets none
+		if (len(all) > 0 || trimmed) && o.after[i] != lastID {
 			r.Items = append(r.Items, Bulk(key), entriesReply(all, o.count))
 		}
 	}

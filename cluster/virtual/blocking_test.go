@@ -136,6 +136,11 @@ func TestBlockedConnectionsAreServedLikeReal(t *testing.T) {
 			}
 		}
 		both(0, "FLUSHALL")
+		if served == 0 { // a stream that comes without the entry that a client waits for
+			both(0, "XADD x1 1-* f v;XTRIM x1 MAXLEN 0")
+			both(1, "XREAD BLOCK 0 STREAMS x2 $")
+			both(2, "COPY x1 x2;FLUSHALL")
+		}
 		for range 40 {
 			if i := r.IntN(n); !there.busy[i] {
 				both(i, blockingLines[r.IntN(len(blockingLines))])

@@ -64,7 +64,6 @@ func Containers(ctx context.Context, cfg cluster.Config) (cluster.Config, proces
 			return cfg, nil, err
 		}
 	}
-	pool.Client.SetTimeout(callWithin) // only now, because getting an image may take long
 	return cfg, containers(pool, image.ID, cfg.Server, flags), nil
 }
 
@@ -93,9 +92,8 @@ const (
 	insideLog  = "/master.log"
 )
 
-// callWithin limits every call to the engine after the masters' image is available, so that a
-// hanging engine does not make the harness hang. A call that waits for a container's end is
-// repeated.
+// callWithin limits every call to the engine but the ones that get an image, so that a hanging
+// engine does not make the harness hang. A call that waits for a container's end is repeated.
 const callWithin = 45 * time.Second
 
 // engineWithin limits the time in which an engine must answer.
@@ -127,7 +125,9 @@ func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 		}
 		return nil, "", fmt.Errorf("ask the Docker engine at %s: %w", at, err)
 	}
+	pool.Client.SetTimeout(engineWithin)
 	v, err := pool.Client.Version()
+	pool.Client.SetTimeout(callWithin)
 	if err != nil {
 		return nil, "", fmt.Errorf("ask the Docker engine at %s for its version: %w", at, err)
 	}
@@ -329,22 +329,23 @@ func (c *container) Remove() error {
 func (c *container) removeContainer(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), process.EndWithin)
 	defer cancel()
-	return removeContainer(ctx, c.pool.Client, id)
+	_, err := removeContainer(ctx, c.pool.Client, id)
+	return err
 }
 
-// removeContainer removes a container, whatever its state, and its volumes. It returns no error
-// if there is no such container.
-func removeContainer(ctx context.Context, client *docker.Client, id string) error {
+// removeContainer removes a container, whatever its state, and its volumes. It returns whether
+// the engine has removed it, and no error if the engine knows no such container.
+func removeContainer(ctx context.Context, client *docker.Client, id string) (removed bool, err error) {
 	for {
 		err := client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})
 		if err == nil || errors.As(err, new(*docker.NoSuchContainer)) {
-			return nil
+			return err == nil, nil
 		}
 		var api *docker.Error
 		if errors.As(err, &api) && strings.Contains(api.Message, "already in progress") && process.Sleep(ctx, 20*time.Millisecond) {
 			continue // another process is removing it: wait for that
 		}
-		return fmt.Errorf("remove container %s: %w; try: docker rm -f %s", id, err, id)
+		return false, fmt.Errorf("remove container %s: %w; try: docker rm -f %s", id, err, id)
 	}
 }
 

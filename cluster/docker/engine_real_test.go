@@ -150,8 +150,8 @@ func TestAnEngineThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range own {
-		if err := removeContainer(t.Context(), client, strings.TrimPrefix(id, "/")); err != nil {
-			t.Error(err)
+		if removed, err := removeContainer(t.Context(), client, strings.TrimPrefix(id, "/")); err != nil || !removed {
+			t.Errorf("%s: removed %v, %v", id, removed, err)
 		}
 	}
 	if own, err = OwnContainers(t.Context()); err != nil || len(own) > 0 {

@@ -151,6 +151,8 @@ func pull(ctx context.Context, client *docker.Client, ref string, decide time.Du
 			tag = "latest"
 		}
 	}
+	client.SetTimeout(0)
+	defer client.SetTimeout(callWithin)
 	err := client.PullImage(docker.PullImageOptions{
 		Repository:   repository,
 		Tag:          tag,
@@ -213,6 +215,8 @@ func buildImage(ctx context.Context, client *docker.Client, say func(string, ...
 	}
 	say("building %s from %s and %d libraries (%d MB)", builtImage, files[0].host, len(files)-1, len(context)>>20)
 	var out bytes.Buffer
+	client.SetTimeout(0)
+	defer client.SetTimeout(callWithin)
 	err = client.BuildImage(docker.BuildImageOptions{
 		Name:                builtImage,
 		NoCache:             true,

@@ -81,22 +81,22 @@ func sweepContainers(ctx context.Context, client *docker.Client) (removed []stri
 	var errs []error
 	// Remove all at the same time, and each with a timeout: an engine may never answer for a
 	// container whose processes another program has killed.
-	failed := make([]error, len(dead))
+	gone, failed := make([]bool, len(dead)), make([]error, len(dead))
 	var removing sync.WaitGroup
 	for i, c := range dead {
 		removing.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, sweepWithin)
 			defer cancel()
-			failed[i] = removeContainer(ctx, client, c.ID)
+			gone[i], failed[i] = removeContainer(ctx, client, c.ID)
 		})
 	}
 	removing.Wait()
 	for i, c := range dead {
 		if failed[i] != nil {
 			errs = append(errs, failed[i])
-			continue
+		} else if gone[i] { // otherwise another program has removed it, or the engine lists what it does not have
+			removed = append(removed, "container "+nameOf(c))
 		}
-		removed = append(removed, "container "+nameOf(c))
 	}
 	roots, err := process.RemoveDead("docker") // after the servers that write into them
 	return append(removed, roots...), errors.Join(append(errs, err)...)

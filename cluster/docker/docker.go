@@ -97,7 +97,7 @@ const (
 const callWithin = 45 * time.Second
 
 // engineWithin limits the time in which an engine must answer.
-const engineWithin = 5 * time.Second
+const engineWithin = 10 * time.Second
 
 // connect finds a Docker engine on this host that answers, and returns its version.
 func connect(ctx context.Context) (*dockertest.Pool, string, error) {
@@ -125,13 +125,15 @@ func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 		}
 		return nil, "", fmt.Errorf("ask the Docker engine at %s: %w", at, err)
 	}
+	// An engine whose networks are stuck tells its version, and never starts or ends a container. It
+	// looks at them to describe itself.
 	pool.Client.SetTimeout(engineWithin)
-	v, err := pool.Client.Version()
+	info, err := pool.Client.Info()
 	pool.Client.SetTimeout(callWithin)
 	if err != nil {
-		return nil, "", fmt.Errorf("ask the Docker engine at %s for its version: %w", at, err)
+		return nil, "", fmt.Errorf("ask the Docker engine at %s what it is: %w; it may be stuck: restart it", at, err)
 	}
-	return pool, v.Get("Version"), nil
+	return pool, info.ServerVersion, nil
 }
 
 // container is the engine of a master that runs in a container.

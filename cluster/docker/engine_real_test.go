@@ -150,8 +150,9 @@ func TestAnEngineThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range own {
-		if removed, err := removeContainer(t.Context(), client, strings.TrimPrefix(id, "/")); err != nil || !removed {
-			t.Errorf("%s: removed %v, %v", id, removed, err)
+		// The engine may still do what it was asked while it hung.
+		if _, err := removeContainer(t.Context(), client, strings.TrimPrefix(id, "/")); err != nil {
+			t.Error(err)
 		}
 	}
 	if own, err = OwnContainers(t.Context()); err != nil || len(own) > 0 {

@@ -34,8 +34,8 @@ func engineOf(t *testing.T, answer http.HandlerFunc) {
 func TestASweepTellsWhatTheEngineRemoved(t *testing.T) {
 	engineOf(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/version"):
-			fmt.Fprint(w, `{"Version": "20.10", "ApiVersion": "1.41"}`)
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			fmt.Fprint(w, `{"ServerVersion": "20.10"}`)
 		case strings.HasSuffix(r.URL.Path, "/containers/json"):
 			labels := fmt.Sprintf(`{%q: "1", %q: %q, %q: "%d", %q: "1@1"}`, ourLabel, placeLabel, process.Place(), userLabel, os.Getuid(), ownerLabel)
 			fmt.Fprintf(w, `[{"Id": "a", "Names": ["/removed"], "Labels": %s}, {"Id": "b", "Names": ["/unknown"], "Labels": %[1]s}]`, labels)
@@ -53,14 +53,14 @@ func TestASweepTellsWhatTheEngineRemoved(t *testing.T) {
 	}
 }
 
-// TestAnEngineThatAnswersOnlyPings is not available, and asking it ends.
-func TestAnEngineThatAnswersOnlyPings(t *testing.T) {
+// TestAnEngineThatIsStuck answers pings, but does not describe itself. It is not available.
+func TestAnEngineThatIsStuck(t *testing.T) {
 	engineOf(t, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/_ping") {
+		if strings.HasSuffix(r.URL.Path, "/info") {
 			<-r.Context().Done()
 		}
 	})
-	if ok, why := Available(t.Context(), ""); ok || !strings.Contains(why, "for its version") {
+	if ok, why := Available(t.Context(), ""); ok || !strings.Contains(why, "it may be stuck") {
 		t.Errorf("available: %v, %s", ok, why)
 	}
 }

@@ -59,7 +59,7 @@ func (a *audit) done(s *series, i int, t *trial, after time.Duration) (last int)
 	if t.versions != nil {
 		a.versions, a.untested = t.versions, t.untested
 	}
-	t.after = after
+	t.after, t.number = after, i+1
 	s.trials[i] = t
 	s.decideWhereToStop()
 	if t.breaks(s.of) {

@@ -83,7 +83,7 @@ func (a *audit) seriesOf(s *Situation) (mine []*series) {
 	for _, x := range a.series {
 		if x.of == s {
 			c := *x
-			c.trials = slices.Clone(x.trials[:x.stop+1])
+			c.trials = search.Counted(x.trials, x.stop, x.real)
 			mine = append(mine, &c)
 		}
 	}
@@ -160,7 +160,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	var evidence *trial
 	var undecided *search.Judgement
 	for _, x := range all {
-		for i, t := range x.trials {
+		for _, t := range x.trials {
 			if t == nil || t.failed != "" {
 				continue
 			}
@@ -175,7 +175,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 				f.Violated++
 				if evidence == nil || j.Without == "" && evidence.result(property).Without != "" {
 					of, evidence = x, t
-					f.Number = i + 1
+					f.Number = t.number
 				}
 			case len(j.Evidence) == 0 && undecided == nil || undecided != nil && undecided.Verdict == checker.Invalid && j.Verdict == checker.Unknown:
 				undecided = j

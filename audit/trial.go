@@ -23,11 +23,12 @@ type series struct {
 	real   bool     // on real masters
 	trials []*trial
 	over   bool // all schedules are done or no longer necessary
-	stop   int  // schedules with a higher number do not count
+	stop   int  // schedules with a higher number are not necessary
 }
 
 // trial is the result of one schedule.
 type trial struct {
+	number   int // of the schedule in its series, from 1
 	scenario scenario.Scenario
 	results  []search.Judgement
 	leases   int

@@ -83,7 +83,8 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
 	var evidence, other, undecided, proving *trial
 	var all search.Proof
-	for _, t := range s.trials[:s.stop+1] {
+	counted := s.counted()
+	for _, t := range counted {
 		if t == nil {
 			continue
 		}
@@ -149,7 +150,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		f.Found, f.Outcome, f.Evidence = checker.Invalid, Undecided, all.Evidence
 		f.Why = fmt.Sprintf("%s together: %s", plural.Count(f.Proven, "schedule", "schedules"), all.Missing().Needs())
 		return f, proving
-	case slices.Contains(s.trials[:s.stop+1], nil):
+	case slices.Contains(counted, nil):
 		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
 	default:
 		f.Found, f.Outcome, f.Evidence = checker.Holds, Expected, all.Evidence

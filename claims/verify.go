@@ -98,8 +98,12 @@ type series struct {
 	prove  int // how many schedules must contribute evidence; with fewer, the case is undecided
 	enough int // after so many contributing schedules with enough evidence together, no more are tried
 	trials []*trial
-	stop   int // schedules with a higher number do not count
+	stop   int // schedules with a higher number are not necessary
+	real   bool
 }
+
+// counted returns the results of the schedules that count; nil: one was not tried.
+func (s *series) counted() []*trial { return search.Counted(s.trials, s.stop, s.real) }
 
 // trial is the result of one schedule.
 type trial struct {
@@ -157,7 +161,7 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	// Simulated schedules are cheap, so all are tried. Schedules on real masters are tried again
 	// only while they prove nothing, or with the full budget.
 	s.prove, s.enough = (schedules+1)/2, schedules+1
-	if v.opt.Driver != scenario.Sim {
+	if s.real = v.opt.Driver != scenario.Sim; s.real {
 		s.prove, s.enough = 1, 1
 		if v.opt.Budget == search.Full {
 			s.prove, s.enough = 3, 3
@@ -323,7 +327,7 @@ func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 				continue
 			}
 			k.Schedules, k.Findings, k.Figures = s.tried(), v.findings(ctx, s), s.measured()
-			for _, t := range s.trials[:s.stop+1] {
+			for _, t := range s.counted() {
 				if t != nil {
 					k.Leases += t.leases
 				}
@@ -350,7 +354,7 @@ func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 // tried returns how many schedules count: those that ran, up to where the series stopped.
 func (s *series) tried() int {
 	n := 0
-	for _, t := range s.trials[:s.stop+1] {
+	for _, t := range s.counted() {
 		if t != nil {
 			n++
 		}

@@ -69,3 +69,19 @@ func (p *Proof) Summary() string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// Counted returns the results of a series' schedules that count, if those after the schedule stop are not necessary;
+// nil: one that is necessary was not tried. Simulated schedules after stop do not count, because it depends on the number of
+// workers which of them were tried. On real masters every schedule that was tried counts: several run at the same time, and
+// a later one may show a violation before an earlier one has enough evidence that the property holds.
+func Counted[T any](all []*T, stop int, real bool) []*T {
+	counted := slices.Clone(all[:stop+1])
+	if real {
+		for _, t := range all[stop+1:] {
+			if t != nil {
+				counted = append(counted, t)
+			}
+		}
+	}
+	return counted
+}

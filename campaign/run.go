@@ -308,7 +308,7 @@ func (c *campaign) runStages() (err error) {
 	c.nemesis = nemesis.New(nemesis.Env{
 		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), KeyPrefix: c.keyPrefix, Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
-		Fill: 4 * s.MaxMemory,
+		Fill: 4 * s.MaxMemory, RestartDelay: s.RestartDelay,
 	})
 
 	running, cancel := c.runtime.WithCancelCause(context.Background())
@@ -382,7 +382,7 @@ func (c *campaign) followMasters(shown context.Context, real bool) (settled func
 func (c *campaign) runNemesis(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
-		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, Length: s.TimeLimit, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
+		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, Length: s.TimeLimit, Points: s.Resource.Points(),
 		Clock: s.Clock, ClientClock: s.WantedClientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 		Outage: s.Outage, SplitBrain: s.SplitBrain,
 	}

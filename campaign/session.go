@@ -73,7 +73,7 @@ func (c *campaign) serve(session func(context.Context, *Session) error) (err err
 	c.recorder.Observe(c.noteRedisKey)
 	c.nemesis = nemesis.New(nemesis.Env{
 		Cluster: c.masters, Clients: workload.Clients(c.s.Clients), Keys: c.inspectedKeys, Runtime: c.runtime, History: c.recorder, Start: c.start,
-		TTL: c.s.TTL, Seed: c.s.Seed, Fill: 4 * c.s.MaxMemory,
+		TTL: c.s.TTL, Seed: c.s.Seed, Fill: 4 * c.s.MaxMemory, RestartDelay: c.s.RestartDelay,
 	})
 	running, cancel := context.WithCancelCause(c.outer)
 	defer cancel(nil)

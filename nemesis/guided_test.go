@@ -18,7 +18,8 @@ func first(t rapid.TB, masters int, voters []string, seed uint64, faults ...stri
 	t.Helper()
 	s := on(t, masters, 3, seed)
 	s.at(time.Second, func() { s.grant("c2", "k0", "t1", voters...) })
-	s.Guided(s.ending(1500*time.Millisecond), Plan{Faults: faults, Interval: ttl, RestartDelay: ttl / 4, Points: points})
+	s.env.RestartDelay = ttl / 4
+	s.Guided(s.ending(1500*time.Millisecond), Plan{Faults: faults, Interval: ttl, Points: points})
 	s.settled(t)
 	return s.faults(t)
 }

@@ -49,7 +49,7 @@ func (f *injection) masterNames() []string {
 }
 
 // inject carries out one step, from the choice of its targets to its healing. It returns when the
-// fault has healed: at the end of its window, or soon after ctx has ended. A step that was not due
+// fault has healed: at the end of its window, or soon after ctx has ended, but not before Env.RestartDelay. A step that was not due
 // before ctx ended is recorded as skipped.
 func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) {
 	f, err := n.begin(ctx, s, random)
@@ -81,7 +81,11 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 	default:
 		n.record(f, history.OK, history.PhaseInstall, nil, nil)
 		s.tell(f, nil)
+		least := n.now() + min(s.For, n.env.RestartDelay)
 		_ = n.env.Runtime.Sleep(ctx, s.For)
+		if left := least - n.now(); left > 0 && fault.Of(s.Fault).EndsMaster() {
+			_ = n.env.Runtime.Sleep(context.WithoutCancel(ctx), left)
+		}
 		n.heal(ctx, f, x, "")
 	}
 }

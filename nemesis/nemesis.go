@@ -26,6 +26,10 @@ type Env struct {
 	Fill      int64 // number of bytes with which the fault memory fills a master
 	Seed      uint64
 
+	// RestartDelay is how long a master that kill, shutdown, powercut or failover has ended stays down, unless a step gives
+	// it another time. A run that ends meanwhile waits for that: that no key is lost while its lease is valid may hang on it.
+	RestartDelay time.Duration
+
 	Source func(seed, stream uint64) rand.Source // makes a source of random numbers; nil: PCG
 }
 

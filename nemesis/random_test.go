@@ -49,7 +49,8 @@ func TestRandomCoversAllKinds(t *testing.T) {
 			n := rounds * len(kinds)
 			length := time.Duration(n) * 4 * ttl
 			s.busy(length)
-			s.Random(s.ending(length), Plan{Faults: kinds, Interval: 3 * ttl, RestartDelay: ttl / 2, Points: points})
+			s.env.RestartDelay = ttl / 2
+			s.Random(s.ending(length), Plan{Faults: kinds, Interval: 3 * ttl, Points: points})
 			faults := s.faults(t)
 			count, bit := map[string]int{}, map[string]int{}
 			for _, f := range faults {
@@ -140,15 +141,16 @@ func TestEverythingHeals(t *testing.T) {
 		length := time.Duration(rapid.IntRange(1, 12_000).Draw(t, "ms")) * time.Millisecond
 		author := rapid.SampledFrom([]string{"random", "guided", "schedule"}).Draw(t, "author")
 		plan := Plan{
-			Faults:       rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, -1, rapid.ID).Draw(t, "faults"),
-			Targets:      rapid.SliceOfN(rapid.SampledFrom(Targets), 0, 2).Draw(t, "targets"),
-			Interval:     time.Duration(rapid.IntRange(0, 1000).Draw(t, "interval")) * time.Millisecond,
-			RestartDelay: time.Duration(rapid.IntRange(0, 2000).Draw(t, "restart")) * time.Millisecond,
-			Points:       points,
+			Faults:   rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, -1, rapid.ID).Draw(t, "faults"),
+			Targets:  rapid.SliceOfN(rapid.SampledFrom(Targets), 0, 2).Draw(t, "targets"),
+			Interval: time.Duration(rapid.IntRange(0, 1000).Draw(t, "interval")) * time.Millisecond,
+			Points:   points,
 		}
+		restart := time.Duration(rapid.IntRange(0, 2000).Draw(t, "restart")) * time.Millisecond
 		steps := rapid.SliceOfN(steps(masters, clients), 1, 8).Draw(t, "steps")
 		rapid.SyncTest(t, func(t *rapid.T) {
 			s := on(t, masters, clients, seed)
+			s.env.RestartDelay = restart
 			s.busy(length)
 			ctx := s.ending(length)
 			switch author {
@@ -164,7 +166,7 @@ func TestEverythingHeals(t *testing.T) {
 				}
 				s.Schedule(ctx, steps)
 			}
-			if took := s.now(); took < length || took > length+ttl+100*time.Millisecond { // a TTL for those who hold a lease when a clock is set forward again
+			if took := s.now(); took < length || took > length+max(ttl, restart)+100*time.Millisecond { // a TTL for those who hold a lease when a clock is set forward again
 				t.Errorf("told to end after %v, it ended after %v", length, took)
 			}
 			s.settled(t)
@@ -172,6 +174,9 @@ func TestEverythingHeals(t *testing.T) {
 			for _, f := range faults {
 				if f.Installed && !f.Healed {
 					t.Errorf("%s %d was never healed: %s", f.Name, f.ID, f.Problem)
+				}
+				if kind := fault.Of(f.Name); f.Installed && kind.EndsMaster() && author != "schedule" && f.To-f.From < restart {
+					t.Errorf("%s %d: the masters came back after %v, told to stay down for %v", f.Name, f.ID, f.To-f.From, restart)
 				}
 			}
 			if author == "schedule" && len(faults) != len(steps) {
@@ -224,7 +229,8 @@ func TestLostMaster(t *testing.T) {
 		s.cluster.master("m2").noStart = true
 		s.cluster.master("m3").noPause = true
 		s.busy(60 * time.Second)
-		s.Random(s.ending(60*time.Second), Plan{Faults: []string{"kill", "pause", "partition"}, Interval: ttl, RestartDelay: ttl / 2})
+		s.env.RestartDelay = ttl / 2
+		s.Random(s.ending(60*time.Second), Plan{Faults: []string{"kill", "pause", "partition"}, Interval: ttl})
 		problems, healedLater := 0, 0
 		for _, f := range s.faults(t) {
 			switch {

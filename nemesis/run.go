@@ -18,7 +18,6 @@ type Plan struct {
 	Targets      []string      // words for the choice of masters; empty: one, minority, majority, holders
 	Interval     time.Duration // between steps, on average; 0: the TTL
 	Length       time.Duration // length of the run; 0: unknown
-	RestartDelay time.Duration // of kill, shutdown, powercut and failover
 	Clock        string        // of clock (see ParseClock); empty: drawn
 	ClientClock  string        // of client-clock (see ParseClock); empty: drawn
 	Delay        time.Duration // of slow-fsync; 0: 1 s
@@ -145,7 +144,7 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 	kind := fault.Of(name)
 	switch {
 	case kind.EndsMaster():
-		s.For, s.Strict, s.Torn = plan.RestartDelay, plan.Strict, plan.Torn
+		s.For, s.Strict, s.Torn = n.env.RestartDelay, plan.Strict, plan.Torn
 	case kind.Hits == fault.Clients:
 		// The pause is longer than the client's lease is valid, and long enough for other
 		// clients to use their leases.

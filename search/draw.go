@@ -60,14 +60,12 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 	if len(base.Schedule) > 0 {
 		return *s
 	}
-	s.Clients = 1 + d.random.IntN(base.Clients)
-	if base.Clients > 1 {
-		s.Clients = max(s.Clients, 2)
-	}
+	d.clients()
 	d.holds()
 	switch {
 	case len(base.Faults) == 0:
 	case d.chance(guided):
+		s.TimeLimit = (s.TimeLimit * 13 / 10).Round(time.Millisecond) // most of its faults keep somebody from the lock
 		s.Nemesis, s.Interval = scenario.Guided, (base.TTL/8 + d.upTo(base.TTL/2)).Round(time.Millisecond)
 		s.Faults = d.some(base.Faults)
 	default:
@@ -75,8 +73,29 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 		for i := range 1 + min(d.random.IntN(mostFaults), d.random.IntN(mostFaults)) {
 			s.Schedule = append(s.Schedule, d.step(i))
 		}
+		d.outlast()
 	}
 	return *s
+}
+
+// clients draws how many clients there are, and the share of their leases that is long. Waiters of a long lease send most of
+// the commands of a schedule, so where many leases are long there are mostly two clients.
+func (d *generator) clients() {
+	s, most := &d.s, d.base.Clients
+	many := d.chance(0.5)
+	s.LongHolds = min(d.base.LongHolds, 0.03)
+	if many {
+		s.LongHolds = min(d.base.LongHolds, 0.25)
+	}
+	switch {
+	case d.base.Keys > 1 || slices.ContainsFunc(d.base.FaultNames(), hitsClients): // few seldom want a key that another lost
+		s.Clients = 1 + d.random.IntN(most)
+	case many && d.chance(0.75):
+		s.Clients = 2
+	default:
+		s.Clients = 2 + min(d.random.IntN(most), d.random.IntN(most))
+	}
+	s.Clients = min(max(s.Clients, 2), most)
 }
 
 // holds draws how long clients hold the lock, and from that how long they use it: most leases are so short that a
@@ -86,11 +105,15 @@ func (d *generator) holds() {
 	if most := oneOf(d, 0, ttl/40, ttl/20, ttl/8); most > 0 { // otherwise as the scenario says
 		s.Hold = hold(0, most)
 	}
-	s.LongHolds = min(d.base.LongHolds, oneOf(d, 0.2, 0.3, 0.4))
+	kind, _ := workload.LockNamed(s.Lock)
 	from, to, _ := s.HoldRange()                                       // the scenario has been checked
 	mean := (from+to)/2 + time.Duration(s.LongHolds*1.15*float64(ttl)) // long ones last 0.8 to 1.5 TTL
-	s.TimeLimit = max(time.Second, ttl+d.upTo(ttl), time.Duration(10+d.random.IntN(3))*mean).Round(time.Millisecond)
+	mean += min(kind.Retry, ttl) / time.Duration(s.Clients)            // until one of those that wait tries again
+	s.TimeLimit = max(time.Second, ttl/2+d.upTo(ttl), time.Duration(10+d.random.IntN(3))*mean).Round(time.Millisecond)
 }
+
+// hitsClients reports whether a kind of fault hits clients.
+func hitsClients(name string) bool { return fault.Of(name).Hits == fault.Clients }
 
 // stopsClients reports whether a kind of fault stops clients.
 func stopsClients(name string) bool { return fault.Of(name).Client == fault.ClientStops }
@@ -150,13 +173,13 @@ func (d *generator) step(i int) scenario.Step {
 	ttl := d.base.TTL
 	s := scenario.Step{Fault: oneOf(d, d.base.Faults...)}
 	kind := fault.Of(s.Fault)
-	d.when(&s, i)
 	if kind.Hits != fault.Clients {
 		s.Masters = d.masters()
 	}
 	if kind.Hits == fault.Links {
 		s.Clients = oneOf(d, d.some(workload.Clients(d.s.Clients)), []string{nemesis.All}, []string{nemesis.Holder})
 	}
+	d.when(&s, i)
 	s.For = ttl/10 + d.upTo(2*ttl)
 	if kind.EndsMaster() {
 		s.For = d.base.RestartDelay
@@ -185,8 +208,11 @@ func (d *generator) step(i int) scenario.Step {
 	case kind.Link == fault.CutLink:
 		s.Mode = oneOf(d, cluster.Hold, cluster.Drop)
 		s.Direction = oneOf(d, nemesis.Both, nemesis.Both, nemesis.Requests, nemesis.Replies)
-		if d.chance(0.4) { // for the whole run, so that the clients have narrow quorums
-			s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, d.s.TimeLimit
+		if d.chance(0.4) && !d.blocks(&s) { // for the whole run, so that the clients have narrow quorums
+			s.For, s.Repeat = d.s.TimeLimit, false
+			if !d.needsHolder(&s) {
+				s.At, s.After, s.Plus = 0, "", 0
+			}
 		}
 	case kind.Client == fault.ClientStops:
 		s.Point = oneOf(d, d.s.Resource.Points()...)
@@ -208,22 +234,78 @@ func (d *generator) step(i int) scenario.Step {
 	return s
 }
 
-// when draws the time or the trigger of a step.
-func (d *generator) when(s *scenario.Step, i int) {
-	switch p := d.random.Float64(); {
-	case p < 0.2:
-		s.At = d.upTo(d.s.TimeLimit * 3 / 4).Round(time.Millisecond) // later ones meet too few leases
-		return
-	case p < 0.35 && i > 0:
-		s.After = fmt.Sprintf("step %d%s", 1+d.random.IntN(i), oneOf(d, "", " heals"))
+// outlast prolongs the schedule by the time for which its faults keep everybody from the lock.
+func (d *generator) outlast() {
+	limit := d.s.TimeLimit
+	for i := range d.s.Schedule {
+		if s := &d.s.Schedule[i]; d.blocks(s) {
+			d.s.TimeLimit += min(s.For, 2*d.base.TTL)
+		}
+	}
+	d.s.TimeLimit = d.s.TimeLimit.Round(time.Millisecond)
+	for i := range d.s.Schedule {
+		if s := &d.s.Schedule[i]; s.For == limit { // for the whole run
+			s.For = d.s.TimeLimit
+		}
+	}
+}
+
+// needsHolder reports whether a step names the holder of a lease, or its masters: if nobody holds one, it is skipped.
+func (d *generator) needsHolder(s *scenario.Step) bool {
+	return slices.Contains(s.Masters, nemesis.Holders) || slices.Contains(s.Clients, nemesis.Holder)
+}
+
+// blocks reports whether nobody may be able to acquire a lock while the fault of a step is in force.
+func (d *generator) blocks(s *scenario.Step) bool {
+	switch fault.Of(s.Fault).Hits {
+	case fault.Masters:
+	case fault.Links:
+		if len(s.Clients) < d.s.Clients && !slices.Contains(s.Clients, nemesis.All) {
+			return false
+		}
 	default:
-		client := oneOf(d, append(workload.Clients(d.s.Clients), nemesis.Any)...)
+		return false
+	}
+	wide := slices.ContainsFunc(s.Masters, func(m string) bool {
+		return slices.Contains([]string{nemesis.Majority, nemesis.Holders, nemesis.All}, m)
+	})
+	return wide || len(s.Masters) > (d.base.Masters-1)/2
+}
+
+// when draws the time or the trigger of a step whose targets are drawn. Later times than half of the time limit meet too
+// few leases, and a step that needs a holder waits for one.
+func (d *generator) when(s *scenario.Step, i int) {
+	holder, repeats := d.needsHolder(s), 0.2
+	if fault.Of(s.Fault).EndsMaster() { // one strike and the TTL after it meet few leases
+		repeats = 0.8
+	}
+	switch p := d.random.Float64(); {
+	case p < 0.2 && !holder:
+		s.At = d.upTo(d.s.TimeLimit / 2).Round(time.Millisecond)
+		return
+	case p < 0.35 && i > 0 && !holder:
+		n := d.random.IntN(i)
+		s.After = fmt.Sprintf("step %d", 1+n)
+		if d.chance(0.5) && d.s.Schedule[n].For < d.s.TimeLimit/4 { // it heals in time
+			s.After += " heals"
+		}
+	default:
+		client := nemesis.Any
+		if d.chance(0.5) {
+			client = oneOf(d, append(workload.Clients(d.s.Clients), nemesis.Any)...)
+		}
 		key := oneOf(d, append(workload.Keys(d.s.Keys), nemesis.Any)...)
 		verb := oneOf(d, "acquires", "acquires", "acquires", "acquires", "enters", "writes", "extends", "releases")
-		s.After, s.Repeat = fmt.Sprintf("%s %s %s", client, verb, key), d.chance(0.2)
+		if verb == "extends" && d.s.LongHolds < 0.1 || verb == "releases" && holder { // it may never come, or too late
+			verb = "acquires"
+		}
+		s.After, s.Repeat = fmt.Sprintf("%s %s %s", client, verb, key), d.chance(repeats)
 	}
 	// Immediately, while messages are in flight, or while the lease is valid.
 	s.Plus = oneOf(d, 0, d.upTo(5*time.Millisecond), d.upTo(d.base.TTL/4), d.upTo(d.base.TTL)).Round(100 * time.Microsecond)
+	if holder {
+		s.Plus = min(s.Plus, oneOf(d, 0, d.upTo(d.base.TTL/40)).Round(100*time.Microsecond))
+	}
 }
 
 // masters draws the masters that a step hits: one of the base's targets, a word such as holders, or names.

@@ -243,10 +243,16 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if err != nil {
 		return Subject{}, err
 	}
+	return opt.described(lock, service, &hello), nil
+}
+
+// described returns the subject whose client describes itself by hello.
+func (opt *Options) described(lock, service string, hello *workload.Hello) Subject {
 	return Subject{
 		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
 		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
-	}, nil
+		Queues: hello.DeadWaiter() > 0,
+	}
 }
 
 // audit is the state of one audit.

@@ -70,6 +70,16 @@ func TestATakeoverHidesNoOtherViolation(t *testing.T) {
 	}
 }
 
+// TestAQueueMayWaitForDeadWaiters: an audit of a client whose lock, as it says, waits for waiters that are gone does not expect
+// progress meanwhile, as of a lock of Lockpick that says so.
+func TestAQueueMayWaitForDeadWaiters(t *testing.T) {
+	for ms, want := range map[float64]bool{0: false, 5000: true} {
+		if got := (&Options{}).described("mine", "", &workload.Hello{DeadWaiterMS: ms}).Queues; got != want {
+			t.Errorf("it waits %v ms for a waiter that is gone: it has such a queue: %v", ms, got)
+		}
+	}
+}
+
 // TestWhatCanNeverRunNeedsNoBudget: the reason why a case is left out is one that --budget full would not change, and no flag
 // that audits do not have.
 func TestWhatCanNeverRunNeedsNoBudget(t *testing.T) {

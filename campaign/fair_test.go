@@ -7,6 +7,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
+	"lockpick/nemesis"
 	"lockpick/workload"
 )
 
@@ -56,5 +57,22 @@ func TestFairnessIsJudgedOfLocksThatClaimIt(t *testing.T) {
 		if got := headerFor(&s, scenario.Process, nil, workload.Hello{Fair: claims}, "", time.Time{}).Fair; got != claims {
 			t.Errorf("a client says that its lock is fair: %v, and the header says %v", claims, got)
 		}
+	}
+}
+
+// TestTheTimeForDeadWaitersIsAllowed: how long a client says that its lock waits for a waiter that is gone is in the header of the
+// history, and a run waits that much longer for each client.
+func TestTheTimeForDeadWaitersIsAllowed(t *testing.T) {
+	s := scenario.Defaults()
+	s.Client, s.Clients = []string{"./client"}, 3
+	hello := workload.Hello{Fair: true, DeadWaiterMS: 5000}
+	if got := headerFor(&s, scenario.Process, nil, hello, "", time.Time{}).DeadWaiter; got != 5*time.Second {
+		t.Errorf("the header says %v", got)
+	}
+	bound := func(hello workload.Hello) time.Duration {
+		return (&campaign{s: s, hello: hello, nemesis: &nemesis.Nemesis{}}).waitBound()
+	}
+	if more := bound(hello) - bound(workload.Hello{Fair: true}); more != 15*time.Second {
+		t.Errorf("a free lock may take %v longer, want 15s", more)
 	}
 }

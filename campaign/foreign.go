@@ -33,7 +33,7 @@ func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
 		kind.Kind = s.LockKind()
 		return kind
 	}
-	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1, Fair: hello.Fair, Permits: hello.Permits, Retry: hello.Retry()}
+	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1, Fair: hello.Fair, DeadWaiter: hello.DeadWaiter(), Permits: hello.Permits, Retry: hello.Retry()}
 }
 
 // ClientCommand returns the command of a scenario's clients, as this machine starts it; nil: they are Lockpick's own. The

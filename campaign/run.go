@@ -412,7 +412,7 @@ const longTTL = time.Minute
 // earlier lease and every client's turn with some retries; with a queue, also the time that the lock waits
 // for each waiter that is gone.
 func (c *campaign) waitBound() time.Duration {
-	lock, _ := workload.LockNamed(c.s.Lock)
+	lock := lockOf(&c.s, c.hello)
 	ttl := c.s.TTL
 	if len(c.s.FaultNames()) == 0 { // every lease was released: none has to end by itself, which could take days
 		ttl = min(ttl, longTTL)

@@ -38,7 +38,7 @@ func TestResultsComeInTheOrderOfProperties(t *testing.T) {
 		2ms  resource apply ok k0 t1
 		2ms  resource apply ok k0 t1 fenced
 		3ms  c1 extend ok k0 t1 until=2s
-		3ms  m1 look keys=k0:t1 ends=1s
+		3ms  m1 look keys=k0:t1@1s
 		4ms  c1 leave k0 t1`)
 	if err != nil {
 		t.Fatal(err)

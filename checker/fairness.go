@@ -16,7 +16,7 @@ var Fairness = Property{
 	Name: "fairness", Level: "AV", Says: "no client that certainly came later is granted the lock before one that waits", Title: "waiters served in order", Votes: true,
 	rules: &rules{
 		judge:  (*run).fairness,
-		exempt: []exemption{needsOtherKeys, claimsNoOrder},
+		exempt: []exemption{needsOtherKeys}, anyToken: true,
 		gaps: []gap{
 			{func(h *history.Packed) bool { return !h.Header.Fair }, "the lock does not claim it"},
 			{func(h *history.Packed) bool { return h.Header.Duplicates }, "a request that arrives twice may cost a waiter its place"},
@@ -41,6 +41,7 @@ type waiter struct {
 	leave   *history.Vote  // the command by which it gave up its place; nil: there was none
 	granted *history.Vote  // the vote by which it was granted; nil: it was not, or that vote is not known
 	settled bool           // no command of an earlier acquire of its client can still change the queue
+	nested  bool           // its client may hold the key already, and a holder may ask for it again without queueing
 }
 
 // overtaking is a grant to an acquire that came certainly later than one that waited.
@@ -50,7 +51,7 @@ type overtaking struct {
 }
 
 // fairness judges one part of AV, for locks with one master that claim it: while an acquire waits in
-// the queue, no acquire that was called after it had taken its place is granted the key. It does not
+// the queue, no acquire that was called after it had taken its place, and is not compatible with it, is granted the key. It does not
 // judge waiters with a SET that was not answered or was granted, that gave up, or that asked so seldom that the lock
 // may count them as dead, nor waits in which the master was disturbed, the harness stood still or a
 // client's clock was changed.
@@ -65,12 +66,12 @@ func (r *run) fairness() *judgement {
 	for _, later := range r.waiters() {
 		before := slices.DeleteFunc(pending[later.Key], func(w *waiter) bool { return w.Ended <= later.Invoked })
 		pending[later.Key] = append(before, later)
-		if later.granted == nil || !later.settled || !r.InWindow(later.granted.At) {
+		if later.granted == nil || !later.settled || later.nested || !r.InWindow(later.granted.At) {
 			continue
 		}
 		known := false
 		for _, first := range before {
-			if first.Client == later.Client {
+			if first.Client == later.Client || first.Weight+later.Weight <= r.Lock.Capacity {
 				continue
 			}
 			x, certain := r.turn(first, later)
@@ -120,7 +121,7 @@ func (r *run) turn(first, later *waiter) (x *overtaking, certain bool) {
 			}
 			return &overtaking{first, later, v}, true
 		}
-		if !v.Refused() || v.Master != grant.Master || v.At-asked+r.Slack > r.lively() {
+		if !v.Refused() || v.Master != grant.Master || v.Stored != grant.Stored || v.At-asked+r.Slack > r.lively() {
 			return nil, false
 		}
 		asked = facts.Sent(v)
@@ -162,6 +163,9 @@ func (r *run) waiters() []*waiter {
 		all, calls[of] = append(all, w), append(calls[of], w)
 	}
 	for of, mine := range calls {
+		if r.Lock.Kind != history.Mutex {
+			findNested(mine, votes[of])
+		}
 		settled := true // what precedes the next acquire
 		for i, w := range mine {
 			w.settled = settled
@@ -188,6 +192,25 @@ func (r *run) waiters() []*waiter {
 		}
 	}
 	return all
+}
+
+// findNested finds the acquires of a client for a key that it may hold already: not each earlier SET that a master granted is known
+// to be undone by a release that a master executed. votes are in the order in which they were sent.
+func findNested(acquires []*waiter, votes []history.Vote) {
+	held, certain, answered := 0, true, time.Duration(-1)
+	for _, w := range acquires {
+		for ; len(votes) > 0 && facts.Sent(votes[0]) < w.Invoked; votes = votes[1:] {
+			v := votes[0]
+			certain, answered = certain && !v.Unknown && v.Error == "", max(answered, v.At)
+			switch {
+			case v.Yes && v.Command == history.CommandSet:
+				held++
+			case v.Yes && v.Command == history.CommandRelease:
+				held--
+			}
+		}
+		w.nested = !certain || answered >= w.Invoked || held > 0
+	}
 }
 
 // explainOvertaking explains that an acquire was granted before an earlier one that waited.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestGolden judges the histories in testdata/golden. The command is "check", with
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
-//	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s
+//	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s retry=120ms format=2
 //	fair quorum=1                                                       a lock with a queue on one master
 //	service=etcd                                                        the masters are servers of another store
 //	only=(L2,notified)                                                  print only these levels and properties
@@ -31,8 +31,7 @@ func TestGolden(t *testing.T) {
 			if d.Cmd != "check" {
 				d.Fatalf(t, "unknown command %q", d.Cmd)
 			}
-			header, only, porcupine := directive(t, d)
-			h, err := parse(header, d.Input)
+			h, only, porcupine, err := parseCase(t, d)
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
@@ -75,6 +74,23 @@ func oneByOne(t *testing.T, all Report, alone func(Property) Report) {
 	}
 }
 
+// parseCase reads the directive and the history of a case.
+func parseCase(t *testing.T, d *datadriven.TestData) (h *history.History, only []string, porcupine string, err error) {
+	header, only, porcupine := directive(t, d)
+	h, err = parse(header, d.Input)
+	return h, only, porcupine, err
+}
+
+// ParseCase reads a history as WriteHeader and WriteHistory print it.
+func ParseCase(t *testing.T, header, text string) (*history.History, error) {
+	cmd, args, err := datadriven.ParseLine(header)
+	if err != nil {
+		return nil, err
+	}
+	h, _, _, err := parseCase(t, &datadriven.TestData{Cmd: cmd, CmdArgs: args, Input: text})
+	return h, err
+}
+
 func directive(t *testing.T, d *datadriven.TestData) (header history.Header, only []string, porcupine string) {
 	header = history.Header{Masters: 5, TTL: 2 * time.Second, Persistence: "none"}
 	for _, arg := range d.CmdArgs {
@@ -103,12 +119,14 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			header.Resource = arg.Vals[0]
 		case "duplicates":
 			header.Duplicates = true
-		case "dead", "hung", "settle":
+		case "dead", "hung", "settle", "retry":
 			wait, err := time.ParseDuration(arg.Vals[0])
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			*map[string]*time.Duration{"dead": &header.DeadWaiter, "hung": &header.HungHolder, "settle": &header.Settle}[arg.Key] = wait
+			*map[string]*time.Duration{"dead": &header.DeadWaiter, "hung": &header.HungHolder, "settle": &header.Settle, "retry": &header.Retry}[arg.Key] = wait
+		case "format":
+			arg.Scan(t, 0, &header.Format)
 		case "service":
 			header.Service = arg.Vals[0]
 		case "kind":

@@ -113,6 +113,9 @@ func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) b
 		delete(s.keys, k.redis)
 	}
 	own := stored && now.token == token
+	if !m.head.LockKind().OneToken() { // what it stores is not a token
+		return command != history.CommandSet || m.turn(c, k, !m.free(c, k))
+	}
 	switch command {
 	case history.CommandSet:
 		if !m.turn(c, k, stored) {

@@ -203,7 +203,7 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 		property, _, _ := strings.Cut(d, ":")
 		h = minimal(h, tick, property)
 		_, d = compare(h, newOracle(h, tick), property)
-		t.Fatalf("%s\n%s\n%s", d, writeHeader(h.Header), writeHistory(h))
+		t.Fatalf("%s\n%s\n%s", d, checker.WriteHeader(h.Header), checker.WriteHistory(h))
 	})
 	for _, kind := range history.LockKinds {
 		t.Logf("L2 of %-11s %v", kind, kinds[kind])
@@ -237,7 +237,7 @@ func TestCorrectLocksConvictNobody(t *testing.T) {
 		rep := checker.Check(h)
 		for _, r := range rep.Results {
 			if r.Verdict == checker.Violated && slices.Contains([]string{"L1", "L2", "FM", "EXT"}, r.Level) || r.Name == checker.Notified.Name && r.Verdict == checker.Violated {
-				t.Fatalf("%s is violated: %s\n%s\n%s", r.Name, r.Why, writeHeader(h.Header), writeHistory(h))
+				t.Fatalf("%s is violated: %s\n%s\n%s", r.Name, r.Why, checker.WriteHeader(h.Header), checker.WriteHistory(h))
 			}
 		}
 	})

@@ -50,13 +50,13 @@ func TestBounds(t *testing.T) {
 1s     c1 release invoke k0 t1
 1001ms m1,m2,m3,m4 vote release yes k0 t1 c1
 1002ms c1 release ok k0 t1
-1100ms m5 look keys=k0:t1 ends=2s
+1100ms m5 look keys=k0:t1@2s
 1500ms m5 vote release yes k0 t1 c1 took=499ms`, false},
 		{"a snapshot after the answer", OrphanKeys, granted + `
 1s     c1 release invoke k0 t1
 1001ms m1,m2,m3,m4,m5 vote release yes k0 t1 c1
 1002ms c1 release ok k0 t1
-1100ms m5 look keys=k0:t1 ends=2s`, true},
+1100ms m5 look keys=k0:t1@2s`, true},
 		{"a token that was set again after a release", OrphanKeys, `
 0ms    c1 acquire invoke k0
 1ms    m1,m2,m3,m4,m5 vote set yes k0 t1 c1
@@ -66,7 +66,7 @@ func TestBounds(t *testing.T) {
 1s     c1 release invoke k0 t1
 1001ms m1,m2,m3,m4 vote release yes k0 t1 c1
 1002ms c1 release ok k0 t1
-1100ms m5 look keys=k0:t1 ends=2020ms`, false},
+1100ms m5 look keys=k0:t1@2020ms`, false},
 		{"an extension within the clock drift and slack after the TTL", Continuity, granted + `
 2041ms c1 extend invoke k0 t1
 2042ms m1,m2,m3 vote extend yes k0 t1 c1

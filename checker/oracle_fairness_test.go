@@ -22,7 +22,7 @@ func (m *maker) drawQueue() {
 
 // turn says whether a master grants a client a key, which is stored or free.
 func (m *maker) turn(c *actor, k *guarded, stored bool) bool {
-	if !m.ordered {
+	if !m.ordered || m.head.Kind == history.Reentrant && slices.ContainsFunc(c.leases, func(l *held) bool { return l.key == k.name }) {
 		return !stored
 	}
 	if !stored && (len(k.queue) == 0 || k.queue[0] == c.name) {
@@ -52,10 +52,10 @@ func (o *oracle) fairness() (f finding) {
 	f.late = true
 	judged := 0
 	for _, b := range o.askings() {
-		if g := o.grantedBy(b); g != nil && o.alone(b) {
+		if g := o.grantedBy(b); g != nil && o.alone(b) && !o.mayNest(b) {
 			turns, proof := 0, never
 			for _, a := range o.askings() {
-				if a.key != b.key || a.client == b.client || a.line > b.line || a.to <= b.from || proof < never {
+				if a.key != b.key || a.client == b.client || a.line > b.line || a.to <= b.from || proof < never || o.mayShare([]holder{a.asks, b.asks}) {
 					continue
 				}
 				first, at := o.servedFirst(a, b, g)
@@ -117,6 +117,30 @@ func (o *oracle) alone(a asking) bool {
 	return before == nil || before.ok && !slices.ContainsFunc(o.sentFor(*before, ""), func(v *vote) bool { return v.unknown || o.ops[v.line].Error != "" })
 }
 
+// mayNest says whether the client of an acquire of a lock that is no mutex may have the key already. It certainly has not if each of
+// its commands before the call was answered, and as many releases as SETs with yes.
+func (o *oracle) mayNest(b asking) bool {
+	if o.h.Kind == "" {
+		return false
+	}
+	held := 0
+	for _, v := range o.votes {
+		if v.client != b.client || v.key != b.key || v.sent >= b.from {
+			continue
+		}
+		if v.unknown || o.ops[v.line].Error != "" || v.at >= b.from {
+			return true
+		}
+		if v.yes && v.command == history.CommandSet {
+			held++
+		}
+		if v.yes && v.command == history.CommandRelease {
+			held--
+		}
+	}
+	return held > 0
+}
+
 // servedFirst says whether the lock certainly served a, which was called first, before b, which was granted by g. Otherwise
 // it returns the time at which it is certain that b overtook it.
 func (o *oracle) servedFirst(a, b asking, g *vote) (first bool, overtaken time.Duration) {
@@ -141,7 +165,7 @@ func (o *oracle) servedFirst(a, b asking, g *vote) (first bool, overtaken time.D
 		if j+1 < i {
 			until = sets[j+1].at
 		}
-		if !refused(v) || v.master != g.master || until-v.sent+o.slack > lively {
+		if !refused(v) || v.master != g.master || v.redis != g.redis || until-v.sent+o.slack > lively {
 			return false, never
 		}
 	}

@@ -225,7 +225,7 @@ func (m *maker) drawHeader() {
 			h.Clients, h.Keys = m.n(2, 3), 1
 		}
 	}
-	if m.single && h.Kind == "" && m.chance(80) {
+	if m.single && h.Kind != history.Multi && m.chance(80) {
 		m.drawQueue()
 	}
 	if m.faulty > 0 {

@@ -86,10 +86,10 @@ func (o *oracle) upgradedAt(a *acquisition, t time.Duration) bool {
 // notOf names the properties that are not judged of locks of a kind: a mutex has one holder, with one token, who orders what
 // follows.
 var notOf = map[history.LockKind][]string{
-	"rw": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "fairness", "wake-up", "released", "orphan-keys", "ghost-keys"},
-	"semaphore": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "fairness", "wake-up", "released", "orphan-keys", "ghost-keys",
+	"rw": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "wake-up", "released", "orphan-keys", "ghost-keys"},
+	"semaphore": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "wake-up", "released", "orphan-keys", "ghost-keys",
 		"no-stale-write", "fenced-writes", "no-lost-update", "fencing-monotone"},
-	"reentrant": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "fairness", "wake-up", "released", "orphan-keys", "ghost-keys",
+	"reentrant": {"quorum", "key-lifetime", "own-keys", "min-validity", "continuity", "extension", "quorum-granted", "wake-up", "released", "orphan-keys", "ghost-keys",
 		"unique-tokens", "notified", "fencing-monotone"},
 	"multi": {"quorum-granted", "fairness", "wake-up"},
 }

@@ -2,7 +2,6 @@ package checker_test
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"lockpick/checker"
@@ -102,14 +101,4 @@ func (o *oracle) conclude(f finding) opinion {
 		x.verdict = checker.Holds
 	}
 	return x
-}
-
-// writeHistory formats a history in the notation of the golden files, as far as that can express it.
-func writeHistory(h *history.History) string {
-	var b strings.Builder
-	for _, op := range h.Ops {
-		b.WriteString(writeLine(op))
-		b.WriteString("\n")
-	}
-	return b.String()
 }

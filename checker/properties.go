@@ -47,11 +47,12 @@ const (
 
 // rules are the functions of a property.
 type rules struct {
-	judge  func(*run) *judgement                        // returns nil if the run did not exercise the property
-	claim  func(*history.History) []narrative.Violation // finds the violations of a property that only claims judge, which has no judge
-	failed string                                       // says how many violations claim found
-	gaps   []gap                                        // why a run did not exercise it; the first that is true counts
-	exempt []exemption                                  // the kinds of locks of which it is not judged
+	judge    func(*run) *judgement                        // returns nil if the run did not exercise the property
+	claim    func(*history.History) []narrative.Violation // finds the violations of a property that only claims judge, which has no judge
+	failed   string                                       // says how many violations claim found
+	gaps     []gap                                        // why a run did not exercise it; the first that is true counts
+	exempt   []exemption                                  // the kinds of locks of which it is not judged
+	anyToken bool                                         // it goes by what masters answer, whatever they store: it is also judged of locks whose masters store no token for each holder
 }
 
 // Properties lists all properties, in the order in which reports list them.

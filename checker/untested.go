@@ -102,7 +102,6 @@ var (
 	ordersNoWrites        = exemption{history.Semaphore, "several clients may hold a semaphore at once, so it orders no writes"}
 	sharesHolds           = exemption{history.Reentrant, "the holds of one client on a re-entrant lock count as one and may share a token"}
 	extensionVotesUnknown = exemption{"", "the votes for an extension of a %s are not known"}
-	claimsNoOrder         = exemption{"", "no %s that Lockpick knows claims an order and shows the answers of its masters"}
 	needsOtherKeys        = exemption{history.Multi, "whether an acquire of a multi-lock is granted depends on its other keys"}
 )
 
@@ -121,7 +120,7 @@ func (p Property) ExemptsKind(kind history.LockKind) string {
 			}
 		}
 	}
-	if p.Votes && !kind.OneToken() {
+	if p.Votes && !kind.OneToken() && !p.rules.anyToken {
 		return "masters do not store one token for each holder of a " + kind.Words()
 	}
 	return ""

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/search"
+	"lockpick/workload"
 )
 
 // turns grants a key to the tickets in their order. A ticket of 0 asks for one, or, if it barges, for the key itself.
@@ -93,6 +95,18 @@ func TestATestSaysOneThingOfItsLock(t *testing.T) {
 		c.base.Lock = "test:" + t.Name()
 		if err := register(c, ticketed(false)); (err != nil) != (i == 2) {
 			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
+// TestStatedTimesMakeSense: a time for dead waiters that is negative would shorten the bounds of liveness, and no run waits for more
+// than an hour.
+func TestStatedTimesMakeSense(t *testing.T) {
+	for i, dead := range []time.Duration{-time.Second, workload.MaxStated + 1} {
+		c := &config{base: scenario.Defaults(), claims: claims{fair: true, deadWaiter: dead}}
+		c.base.Lock = fmt.Sprintf("test:%s:%d", t.Name(), i)
+		if err := register(c, ticketed(false)); err == nil || !strings.Contains(err.Error(), "waits "+dead.String()) {
+			t.Errorf("it waits %v for a dead waiter: error %v", dead, err)
 		}
 	}
 }

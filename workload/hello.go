@@ -52,7 +52,8 @@ type Hello struct {
 	Permits int              `json:"permits,omitempty"` // the most permits of a semaphore that one acquire can take; 0: all of them
 	Fair    bool             `json:"fair,omitempty"`    // the lock claims to serve waiters in the order of their calls
 
-	RetryMS float64 `json:"retry_ms,omitempty"` // the longest time between two attempts to acquire a key that nobody holds; 0: not stated
+	RetryMS      float64 `json:"retry_ms,omitempty"`       // the longest time between two attempts to acquire a key that nobody holds; 0: not stated
+	DeadWaiterMS float64 `json:"dead_waiter_ms,omitempty"` // how long a lock with a queue waits for each waiter that is gone; 0: not stated
 
 	// Unbent is the reason why its clocks cannot be bent; nil: the client can (CanClock), or the
 	// harness can, or the run does not bend clocks.
@@ -85,7 +86,12 @@ const NoLease = "none"
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
 
 // Retry returns the longest time between two attempts to acquire a key that nobody holds; 0: the client states none.
-func (h *Hello) Retry() time.Duration { return time.Duration(h.RetryMS * float64(time.Millisecond)) }
+func (h *Hello) Retry() time.Duration { return milliseconds(h.RetryMS) }
+
+// DeadWaiter returns how long the lock waits for each waiter that is gone; 0: the client states no such time.
+func (h *Hello) DeadWaiter() time.Duration { return milliseconds(h.DeadWaiterMS) }
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // Bends reports whether the client or the harness can bend the client's clocks. It is also true in
 // a run that does not bend clocks.
@@ -112,8 +118,7 @@ func (l *Lifespan) Fits(ttl time.Duration) error {
 	if l == nil {
 		return nil
 	}
-	duration := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-	least, most, unit := duration(l.MinMS), duration(l.MaxMS), duration(l.UnitMS)
+	least, most, unit := milliseconds(l.MinMS), milliseconds(l.MaxMS), milliseconds(l.UnitMS)
 	switch {
 	case ttl < least:
 		return &Misfit{fmt.Sprintf("its TTLs are at least %v, and the run's is %v", least, ttl), fmt.Sprintf("%v or more", least)}
@@ -163,8 +168,14 @@ func (h *Hello) Check() error {
 	if h.Permits < 0 || h.Permits > history.MaxPermits {
 		return fmt.Errorf("permits is %d: it is from 1 to %d, or left out", h.Permits, history.MaxPermits)
 	}
-	if limit := MaxRetry.Milliseconds(); h.RetryMS < 0 || h.RetryMS > float64(limit) {
-		return fmt.Errorf("retry_ms is %v: it is from 0 to %d, or left out", h.RetryMS, limit)
+	limit := MaxStated.Milliseconds()
+	for _, stated := range []struct {
+		name string
+		ms   float64
+	}{{"retry_ms", h.RetryMS}, {"dead_waiter_ms", h.DeadWaiterMS}} {
+		if stated.ms < 0 || stated.ms > float64(limit) {
+			return fmt.Errorf("%s is %v: it is from 0 to %d, or left out", stated.name, stated.ms, limit)
+		}
 	}
 	for _, c := range h.Can {
 		if !slices.Contains(Abilities, c) {

@@ -139,10 +139,10 @@ type Kind struct {
 	Fair      bool // its documentation says that it serves waiters in the order of their calls
 	Permits   int  // the most permits of a semaphore that one acquire can take; 0: all of them
 	// Retry is the longest time for which a waiter, according to the lock's documentation, sends nothing although nobody
-	// holds the key, at most MaxRetry; 0: it states none.
+	// holds the key, at most MaxStated; 0: it states none.
 	Retry time.Duration
 	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter that
-	// has ended before it serves the next one; 0: it has no queue.
+	// has ended before it serves the next one, at most MaxStated; 0: it has no queue, or states no such time.
 	DeadWaiter time.Duration
 	// Renewals is how many times the lock, according to its documentation, extends a lease without
 	// a call, each time after a third of the TTL. For that long it keeps the lock for a holder
@@ -156,8 +156,8 @@ type Kind struct {
 	New    func(Env) (Lock, error)
 }
 
-// MaxRetry is the longest Kind.Retry, as no run waits for longer.
-const MaxRetry = time.Hour
+// MaxStated is the longest Kind.Retry and Kind.DeadWaiter, as no run waits for longer.
+const MaxStated = time.Hour
 
 // Can reports whether the lock can be used as one of a kind: its own, or a mutex if one of its clients can have it alone, or a re-entrant
 // lock if its documentation says so.
@@ -233,8 +233,11 @@ var registered = struct {
 // RegisterLock makes a lock available by its name until the program ends. It returns an error if
 // the name exists.
 func RegisterLock(k Kind) error {
-	if k.Retry < 0 || k.Retry > MaxRetry {
-		return fmt.Errorf("the lock %q states a longest pause of %v between two attempts: it is from 0 to %v", k.Name, k.Retry, MaxRetry)
+	if k.Retry < 0 || k.Retry > MaxStated {
+		return fmt.Errorf("the lock %q states a longest pause of %v between two attempts: it is from 0 to %v", k.Name, k.Retry, MaxStated)
+	}
+	if k.DeadWaiter < 0 || k.DeadWaiter > MaxStated {
+		return fmt.Errorf("the lock %q states that it waits %v for a waiter that is gone: it is from 0 to %v", k.Name, k.DeadWaiter, MaxStated)
 	}
 	registered.Lock()
 	defer registered.Unlock()

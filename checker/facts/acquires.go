@@ -11,7 +11,7 @@ import (
 // Acquire is one acquire, from its call to its outcome.
 type Acquire struct {
 	Key, Client string
-	weight      int64 // how much of the lock's capacity it asks for
+	Weight      int64 // how much of the lock's capacity it asks for
 	Invoked     time.Duration
 	Ended       time.Duration // if it never returned: when its client crashed or called acquire again (of a multi-lock: for the key), or the history ended
 	OK, Open    bool
@@ -46,7 +46,7 @@ func (r *Run) findAcquires() []Acquire {
 		if op.Type == history.Invoke {
 			byCall[op.Index] = len(all)
 			open[op.Process] = append(open[op.Process], len(all))
-			all = append(all, Acquire{Key: op.Key, Client: op.Process, weight: r.Lock.Weight(op.Asks()), Invoked: op.Time, Ended: r.End, Open: true, Ops: []int{op.Index}})
+			all = append(all, Acquire{Key: op.Key, Client: op.Process, Weight: r.Lock.Weight(op.Asks()), Invoked: op.Time, Ended: r.End, Open: true, Ops: []int{op.Index}})
 			continue
 		}
 		call, known := r.CallOf(op.Index)

@@ -20,8 +20,8 @@ func (r *Run) findContended() map[*history.Lease]bool {
 	competed := map[*history.Lease]bool{}
 	var weights []int64 // of the acquires, each once, in order
 	for _, a := range r.Acquires() {
-		if i, known := slices.BinarySearch(weights, a.weight); !known {
-			weights = slices.Insert(weights, i, a.weight)
+		if i, known := slices.BinarySearch(weights, a.Weight); !known {
+			weights = slices.Insert(weights, i, a.Weight)
 		}
 	}
 	least := make([]map[string][]pendingAcquires, len(weights)) // by position in weights and by key
@@ -73,7 +73,7 @@ type pendingAcquires struct {
 func (r *Run) pendingAcquires(weight int64) map[string][]pendingAcquires {
 	byKey := map[string][]pendingAcquires{}
 	for _, a := range r.Acquires() {
-		if a.weight < weight {
+		if a.Weight < weight {
 			continue
 		}
 		all := byKey[a.Key]

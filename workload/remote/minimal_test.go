@@ -137,12 +137,12 @@ func TestLeaseOfTheLastAttempt(t *testing.T) {
 
 // TestHello: what a client says of itself is known, and what makes no sense is said.
 func TestHello(t *testing.T) {
-	u, err := foreign(t, respond(`{"type":"ok","can":["extend"],"library":"a lock 1.2","masters":1,"ttl":{"min_ms":500,"unit_ms":500},"lease":"none","new":{"a":1}}`, `{"type":"ok"}`))
+	u, err := foreign(t, respond(`{"type":"ok","can":["extend"],"library":"a lock 1.2","masters":1,"ttl":{"min_ms":500,"unit_ms":500},"lease":"none","fair":true,"dead_waiter_ms":2500,"new":{"a":1}}`, `{"type":"ok"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := u.Hello()
-	if h.Library != "a lock 1.2" || h.Masters != 1 || !h.Has(workload.CanExtend) || h.Has(workload.CanVotes) {
+	if h.Library != "a lock 1.2" || h.Masters != 1 || !h.Has(workload.CanExtend) || h.Has(workload.CanVotes) || !h.Fair || h.DeadWaiter() != 2500*time.Millisecond {
 		t.Errorf("hello %+v", h)
 	}
 	if l := u.mustAcquire(t, "k0"); time.Until(l.Until()) < time.Hour {
@@ -155,6 +155,7 @@ func TestHello(t *testing.T) {
 		`{"type":"ok","can":["fly"]}`:                            `"fly"`,
 		`{"type":"ok","masters":3}`:                              `1 or "n"`,
 		`{"type":"ok","lease":"long"}`:                           "lease",
+		`{"type":"ok","dead_waiter_ms":-1}`:                      "dead_waiter_ms is -1: it is from 0 to 3600000, or left out",
 		`{"type":"ok","ttl":{"min_ms":5000}}`:                    "--ttl 5s",
 		`{"type":"ok","ttl":{"min_ms":300,"unit_ms":300}}`:       "--ttl 1.2s",
 		`{"type":"fail","error":"redis-py is not installed"}`:    "redis-py is not installed",

@@ -1,4 +1,4 @@
-package checker_test
+package checker
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"lockpick/history"
 )
 
-// writeHeader formats a header as the directive of a golden file.
-func writeHeader(h history.Header) string {
-	s := fmt.Sprintf("check masters=%d ttl=%s driver=%s clients=%d keys=%d", h.Masters, h.TTL, h.Driver, h.Clients, h.Keys)
+// WriteHeader formats a header as the directive of a golden file.
+func WriteHeader(h history.Header) string {
+	s := fmt.Sprintf("check format=%d masters=%d quorum=%d ttl=%s driver=%s clients=%d keys=%d", h.Format, h.Masters, h.Quorum, h.TTL, h.Driver, h.Clients, h.Keys)
 	if len(h.Faults) > 0 {
 		s += " faults=(" + strings.Join(h.Faults, ",") + ")"
 	}
@@ -30,8 +30,11 @@ func writeHeader(h history.Header) string {
 	if h.DeadWaiter > 0 {
 		s += " dead=" + h.DeadWaiter.String()
 	}
+	if h.Retry > 0 {
+		s += " retry=" + h.Retry.String()
+	}
 	if h.Fair {
-		s += fmt.Sprintf(" fair quorum=%d", h.Quorum)
+		s += " fair"
 	}
 	if h.Fencing {
 		s += " fencing"
@@ -42,7 +45,20 @@ func writeHeader(h history.Header) string {
 	return s
 }
 
-// writeLine formats an operation in the notation of the golden files.
+// WriteHistory formats a history in the notation of the golden files.
+func WriteHistory(h *history.History) string {
+	var b strings.Builder
+	calling := openCalls{}
+	for _, op := range h.Ops {
+		b.WriteString(writeLine(op))
+		if calling.lacks(&op) {
+			b.WriteString(" " + uninvoked)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
 func writeLine(op history.Op) string {
 	v := op.Value
 	if v == nil {
@@ -64,52 +80,59 @@ func writeLine(op history.Op) string {
 		}
 		add(true, "%s %s", v.Command, answer)
 	case v.Phase != "":
-		kind := v.Phase
-		switch {
-		case op.Type == history.Invoke:
-			kind = "# " + kind + " begins"
-		case op.Type == history.Fail:
-			kind = "skip"
-		case op.Type == history.Info:
-			kind = "stuck"
+		add(op.Type == history.Invoke, "%s", op.Type)
+		for _, p := range phases {
+			if p.phase == v.Phase && (p.typ == op.Type || op.Type == history.Invoke && p.typ == history.OK) {
+				add(true, "%s %d", p.word, v.ID)
+			}
 		}
-		add(true, "%s %d", kind, v.ID)
-		add(v.Masters != nil, "%s", strings.Join(v.Masters, ","))
-		add(v.Clients != nil, "%s", strings.Join(v.Clients, ","))
-		add(v.TookEffect, "bit")
+	case op.F == history.FChange:
+		add(true, "%s", v.Command)
 	case op.F == history.FState:
 		add(true, "%s", v.State)
 	case op.Type != history.Info:
 		add(true, "%s", op.Type)
 	}
+	add(v.Masters != nil, "%s", strings.Join(v.Masters, ","))
+	add(v.Clients != nil, "%s", strings.Join(v.Clients, ","))
 	add(op.Key != "", "%s", op.Key)
 	add(v.Token != "", "%s", v.Token)
 	add(v.Client != "", "%s", v.Client)
 	add(op.F == history.FAcquire && op.Type == history.OK || v.ValidUntil != 0, "until=%s", v.ValidUntil)
 	add(v.Took != 0, "took=%s", v.Took)
 	add(v.Delay != 0, "delay=%s", v.Delay)
-	add(v.RedisKey != "", "redis=%s", v.RedisKey)
+	add(v.TTL != 0, "ttl=%s", v.TTL)
+	add(v.RedisKey != "", "stored=%s", v.RedisKey)
 	add(v.Bound != 0, "bound=%s", v.Bound)
+	add(v.Rate != 0, "rate=%v", v.Rate)
 	add(v.Mode != "", "mode=%s", v.Mode)
 	add(v.Permits != 0, "permits=%d", v.Permits)
 	add(v.Fence != 0, "fence=%d", v.Fence)
 	add(v.Value != 0 || op.F == history.FApply || op.F == history.FRead, "value=%d", v.Value)
 	add(v.Fenced, "fenced")
+	add(v.AtLeast, "at-least")
+	add(v.TookEffect, "bit")
 	if v.Keys != nil {
 		var keys []string
 		for _, k := range slices.Sorted(maps.Keys(v.Keys)) {
 			pair := k + ":" + v.Keys[k]
-			if end, ok := v.Expires[k]; ok {
+			if end, mortal := v.Expires[k]; mortal {
 				pair += "@" + end.String()
+			} else if v.Expires != nil {
+				pair += "@never"
 			}
 			keys = append(keys, pair)
 		}
-		if keys == nil {
+		if keys == nil && v.Expires != nil {
+			keys = []string{"none@never"}
+		} else if keys == nil {
 			keys = []string{"none"}
 		}
 		add(true, "keys=%s", strings.Join(keys, ","))
 	}
+	add(v.Command != "" && op.F != history.FVote && op.F != history.FChange, "command=%s", v.Command)
 	add(v.Point != "", "point=%s", v.Point)
+	add(v.Evidence != "", "evidence=%s", strings.ReplaceAll(v.Evidence, " ", "_"))
 	add(op.Error != "", "error=%s", strings.ReplaceAll(op.Error, " ", "_"))
 	return strings.Join(words, " ")
 }

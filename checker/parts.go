@@ -51,6 +51,26 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 	return rep
 }
 
+// Merge adds the totals of later parts.
+func (t *Totals) Merge(later Totals) {
+	if t.of == nil {
+		t.of = map[string]*total{}
+	}
+	for name, x := range later.of {
+		of := t.of[name]
+		if of == nil {
+			of = &total{}
+			t.of[name] = of
+		}
+		of.checked += x.checked
+		of.violations += x.violations
+		of.contended += x.contended
+		if x.undecided != "" {
+			of.undecided = x.undecided
+		}
+	}
+}
+
 // CheckExcerpt judges an excerpt of a history that was judged in parts. The counts in its results are those of the
 // whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {

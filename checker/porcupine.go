@@ -121,10 +121,22 @@ type keyTenures struct {
 	tenures []tenure
 }
 
-// tenureOf identifies a token on a key ("" for any key), in one life of a process.
+// tenureOf identifies a token in one life of a process.
 type tenureOf struct {
-	process, token, key string
-	life                int
+	process, token string
+	life           int
+}
+
+// releaseOf identifies the releases of a token on a key.
+type releaseOf struct{ process, token, key string }
+
+// tenant is a process whose lines are being read.
+type tenant struct {
+	number   int           // -1: it has no tenure
+	began    time.Duration // when its pending acquire or extend was called
+	lastLine time.Duration // the time of its previous line
+	lives    int           // how often it crashed
+	alive    []*openTenure // the tenures since its last crash
 }
 
 // openTenure is a tenure whose lines are still being read.
@@ -178,7 +190,44 @@ type runningRelease struct {
 	life int
 }
 
-// tokenTenures holds the tenures of one token.
+// ownTenures holds the tenures of one token. Nearly every token has one, which needs no lists.
+type ownTenures struct {
+	only *openTenure
+	many map[int]*tokenTenures // by the number of the key, and under anyKey all; nil while there is one tenure
+}
+
+const anyKey = -1
+
+func (t *ownTenures) add(o *openTenure) {
+	if t.only == nil && t.many == nil {
+		t.only = o
+		return
+	}
+	all := []*openTenure{o}
+	if t.many == nil {
+		t.many = map[int]*tokenTenures{}
+		all = []*openTenure{t.only, o}
+		t.only = nil
+	}
+	for _, o := range all {
+		for _, key := range []int{o.key, anyKey} {
+			if t.many[key] == nil {
+				t.many[key] = &tokenTenures{}
+			}
+			t.many[key].add(o)
+		}
+	}
+}
+
+// current returns the tenure that a line about a key is about, or nil.
+func (t ownTenures) current(key int) *openTenure {
+	if t.many == nil {
+		return t.only
+	}
+	return cmp.Or(t.many[key], t.many[anyKey]).current()
+}
+
+// tokenTenures holds several tenures of one token.
 type tokenTenures struct {
 	open []*openTenure // the tenures that may not be released yet, the latest last
 	last *openTenure
@@ -203,13 +252,10 @@ func (t *tokenTenures) current() *openTenure {
 func tenures(p *history.Packed) []keyTenures {
 	h := &p.Header
 	var keys []keyTenures
-	keyOf, processOf := map[string]int{}, map[string]int{}
-	began := map[string]time.Duration{}        // by process: when its pending acquire or extend was called
-	releasing := map[tenureOf]runningRelease{} // by token and key, in any life
-	lastLine := map[string]time.Duration{}     // by process: the time of its previous line
-	lives := map[string]int{}                  // by process: how often it crashed
-	running := map[tenureOf]*tokenTenures{}    // by token and key, and by token alone
-	alive := map[string][]*openTenure{}        // by process: the tenures since its last crash
+	keyOf, processes := map[string]int{}, 0
+	tenants := map[string]*tenant{}
+	releasing := map[releaseOf]runningRelease{} // in any life
+	running := map[tenureOf]ownTenures{}
 	var order []*openTenure
 	modes, reader := h.LockKind() == history.ReadWrite, h.Weight(history.ModeRead, 1)
 
@@ -240,68 +286,66 @@ func tenures(p *history.Packed) []keyTenures {
 		if op.F == history.FVote {
 			continue
 		}
-		before := lastLine[op.Process]
-		lastLine[op.Process] = op.Time
+		by := tenants[op.Process]
+		if by == nil {
+			by = &tenant{number: -1}
+			tenants[op.Process] = by
+		}
+		before := by.lastLine
+		by.lastLine = op.Time
 		if op.F == history.FCrash {
-			for _, o := range alive[op.Process] {
+			for _, o := range by.alive {
 				if !o.released {
 					o.released, o.over = true, min(o.over, op.Time)
 				}
 			}
-			delete(alive, op.Process)
-			lives[op.Process]++
+			by.alive = nil
+			by.lives++
 			continue
 		}
 		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock && op.F != history.FLost {
 			continue
 		}
 		if op.Type == history.Invoke && op.F != history.FRelease {
-			began[op.Process] = op.Time
+			by.began = op.Time
 		}
 		if op.Value == nil || op.Value.Token == "" {
 			continue
 		}
-		on := tenureOf{op.Process, op.Value.Token, op.Key, lives[op.Process]}
-		anywhere := on
-		anywhere.key = ""
+		mine := tenureOf{op.Process, op.Value.Token, by.lives}
+		key, known := keyOf[op.Key]
 		if op.F == history.FAcquire && op.Type == history.OK {
-			key, known := keyOf[op.Key]
 			if !known {
 				key = len(keys)
 				keyOf[op.Key] = key
 				keys = append(keys, keyTenures{key: op.Key})
 			}
-			process, known := processOf[op.Process]
-			if !known {
-				process = len(processOf)
-				processOf[op.Process] = process
+			if by.number < 0 {
+				by.number = processes
+				processes++
 			}
-			o := &openTenure{key: key, process: process, weight: h.Weight(op.Asks()), called: began[op.Process], granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
-			for _, who := range []tenureOf{on, anywhere} {
-				if running[who] == nil {
-					running[who] = &tokenTenures{}
-				}
-				running[who].add(o)
-			}
-			alive[op.Process] = append(alive[op.Process], o)
+			o := &openTenure{key: key, process: by.number, weight: h.Weight(op.Asks()), called: by.began, granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
+			own := running[mine]
+			own.add(o)
+			running[mine] = own
+			by.alive = append(by.alive, o)
 			order = append(order, o)
 			continue
 		}
-		called := on
-		called.life = 0
-		if release, invoked := releasing[called]; invoked && op.F == history.FRelease && (op.Type == history.Info || op.Type != history.Invoke && release.life == on.life) {
+		called := releaseOf{op.Process, op.Value.Token, op.Key}
+		if release, invoked := releasing[called]; invoked && op.F == history.FRelease && (op.Type == history.Info || op.Type != history.Invoke && release.life == by.lives) {
 			if o := release.of; o != nil {
 				o.answered = min(o.answered, op.Time)
 			}
 			delete(releasing, called)
 			continue
 		}
-		var o *openTenure
-		if t := cmp.Or(running[on], running[anywhere]); t != nil {
-			o = t.current()
+		if !known {
+			key = anyKey
 		}
+		o := running[mine].current(key)
 		if op.F == history.FRelease && op.Type == history.Invoke {
-			releasing[called] = runningRelease{o, on.life}
+			releasing[called] = runningRelease{o, by.lives}
 		}
 		if o != nil && modes && op.F == history.FExtend && op.Value.Mode == history.ModeRead && o.writes(reader) {
 			called := op.Time
@@ -319,9 +363,9 @@ func tenures(p *history.Packed) []keyTenures {
 				if upgrade || modes && o.writes(reader) {
 					o.weight = h.Capacity()
 				}
-				o.called, o.granted, o.excess = max(began[op.Process], lapse), op.Time, nil
+				o.called, o.granted, o.excess = max(by.began, lapse), op.Time, nil
 			} else if upgrade {
-				o.excess = append(o.excess, excess{began[op.Process], op.Time, math.MaxInt64})
+				o.excess = append(o.excess, excess{by.began, op.Time, math.MaxInt64})
 			}
 			o.promise(op.Time, op.Value.ValidUntil)
 		case op.F == history.FClock && op.Time < o.until: // the rest of its validity changed

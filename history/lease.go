@@ -114,13 +114,57 @@ func (l *Lease) Over() time.Duration {
 	return over
 }
 
-// owner identifies a token, or a token on one key, in one life of a process.
+// owner identifies a token in one life of a process.
 type owner struct {
-	process, token, key string
-	life                int
+	process, token string
+	life           int
 }
 
-// acquisitions holds the leases of one owner.
+// owned holds the leases of one owner. Nearly every token has one lease, which needs no lists.
+type owned struct {
+	only *Lease
+	many map[string]*acquisitions // by key, and under anyKey all; nil while there is one lease
+}
+
+const anyKey = ""
+
+// add adds a lease to those of its owner.
+func (o *owned) add(l *Lease) {
+	if o.only == nil && o.many == nil {
+		o.only = l
+		return
+	}
+	all := []*Lease{l}
+	if o.many == nil {
+		o.many = map[string]*acquisitions{}
+		all = []*Lease{o.only, l}
+		o.only = nil
+	}
+	for _, l := range all {
+		for _, key := range []string{l.Key, anyKey} {
+			a := o.many[key]
+			if a == nil {
+				a = &acquisitions{}
+				o.many[key] = a
+			}
+			a.open, a.last = append(a.open, l), l
+		}
+	}
+}
+
+// current returns the lease that a line about a key is about, or nil.
+func (o owned) current(key string) *Lease {
+	if o.many == nil {
+		return o.only
+	}
+	a := o.many[key]
+	if a == nil {
+		a = o.many[anyKey]
+	}
+	return a.current()
+}
+
+// acquisitions holds several leases of one owner.
 type acquisitions struct {
 	open []*Lease // the leases that may not have been released yet, the latest last
 	last *Lease
@@ -150,7 +194,7 @@ func (a *acquisitions) current() *Lease {
 //
 // A release whose invocation is missing ends the lease at the earliest possible time.
 func Leases(ops []Op) []*Lease {
-	leases, _ := leasesOf(numbered(ops), each(ops), len(ops))
+	leases, _ := leasesOf(numbered(ops), each(ops), CallsOf(ops))
 	return leases
 }
 
@@ -161,10 +205,9 @@ type positions interface {
 }
 
 // leasesOf returns the leases, and for each line the position of its lease among the leases, or -1.
-func leasesOf(at positions, all iter.Seq2[int, *Op], n int) (leases []*Lease, of []int32) {
-	of = make([]int32, n)
-	calls := callsOf(at, all, n)
-	byOwner := map[owner]*acquisitions{}
+func leasesOf(at positions, all iter.Seq2[int, *Op], calls *Calls) (leases []*Lease, of []int32) {
+	of = make([]int32, len(calls.began))
+	byOwner := map[owner]owned{}
 	lives := map[string]int{}
 	alive := map[string][]*Lease{} // by process: the leases of its current life
 	granted := map[string]bool{}   // tokens
@@ -187,8 +230,7 @@ func leasesOf(at positions, all iter.Seq2[int, *Op], n int) (leases []*Lease, of
 		if token == "" {
 			continue
 		}
-		on := owner{process: op.Process, token: token, key: op.Key, life: lives[op.Process]}
-		anywhere := owner{process: op.Process, token: token, life: on.life}
+		mine := owner{op.Process, token, lives[op.Process]}
 		if op.F == FAcquire && op.Type == OK {
 			l := &Lease{
 				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence, Mode: op.Value.Mode, Permits: op.Value.Permits, AtLeast: op.Value.AtLeast,
@@ -205,26 +247,18 @@ func leasesOf(at positions, all iter.Seq2[int, *Op], n int) (leases []*Lease, of
 			l.number = of[i]
 			leases = append(leases, l)
 			alive[op.Process] = append(alive[op.Process], l)
-			for _, o := range []owner{on, anywhere} {
-				a := byOwner[o]
-				if a == nil {
-					a = &acquisitions{}
-					byOwner[o] = a
-				}
-				a.open, a.last = append(a.open, l), l
-			}
+			o := byOwner[mine]
+			o.add(l)
+			byOwner[mine] = o
 			continue
 		}
-		a := byOwner[on]
-		if a == nil {
-			a = byOwner[anywhere]
+		l := byOwner[mine].current(op.Key)
+		if l == nil {
+			continue
 		}
-		began, invoked := calls.Began(i)
-		if a != nil {
-			of[i] = a.current().number
-		}
-		if a != nil && !(op.F == FRelease && op.Type != Invoke && invoked) { // the invocation already ended the lease
-			a.current().follow(op, began)
+		of[i] = l.number
+		if began, invoked := calls.Began(i); !(op.F == FRelease && op.Type != Invoke && invoked) { // the invocation already ended the lease
+			l.follow(op, began)
 		}
 	}
 	for _, l := range leases {

@@ -23,7 +23,7 @@ func TestEndOfOldLeases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, _ := packed.Leases()
+		others, _ := packed.Leases(packed.Calls())
 		for i, l := range Leases(h.Ops) {
 			if got := l.Grants[0].Endless(); got != want[i] {
 				t.Errorf("version %d: %v after the run began: without an end: %v", version, l.Until(), got)
@@ -31,6 +31,23 @@ func TestEndOfOldLeases(t *testing.T) {
 			if other := others[i]; other.Until() != l.Until() {
 				t.Errorf("version %d: packed, the lease ends at %v and not at %v", version, other.Until(), l.Until())
 			}
+		}
+	}
+}
+
+// TestLineThatNamesAnotherKey: a line whose key no lease of the token is on is about the latest lease of the token that
+// was not released.
+func TestLineThatNamesAnotherKey(t *testing.T) {
+	at := func(i int, typ Type, f, key string) Op {
+		return Op{Index: i, Time: time.Duration(i), Process: "c1", Type: typ, F: f, Key: key, Value: &Value{Token: "t", ValidUntil: time.Second}}
+	}
+	leases := Leases([]Op{
+		at(0, OK, FAcquire, "a"), at(1, Invoke, FRelease, "x"), // of the only lease
+		at(2, OK, FAcquire, "b"), at(3, OK, FAcquire, "c"), at(4, Invoke, FRelease, "x"), at(5, Invoke, FRelease, "y"), // of the latest of several
+	})
+	for i, want := range []int{1, 5, 4} {
+		if got := leases[i].ReleaseIndex; got != want {
+			t.Errorf("the lease on %s was released in line %d, want %d", leases[i].Key, got, want)
 		}
 	}
 }

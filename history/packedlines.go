@@ -195,8 +195,10 @@ func (p *Packed) Op(index int) *Op {
 	return p.OpAt(i)
 }
 
-// Leases returns the leases, and for each position that of its lease among the leases, or -1.
-func (p *Packed) Leases() (leases []*Lease, of []int32) { return leasesOf(p, p.All(), p.Count()) }
+// Leases returns the leases of a history with these calls, and for each position that of its lease among the leases, or -1.
+func (p *Packed) Leases(calls *Calls) (leases []*Lease, of []int32) {
+	return leasesOf(p, p.All(), calls)
+}
 
 // Calls returns the calls, by positions.
 func (p *Packed) Calls() *Calls { return callsOf(p, p.All(), p.Count()) }

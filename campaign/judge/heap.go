@@ -1,7 +1,9 @@
 package judge
 
 import (
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"sync"
 )
@@ -21,15 +23,22 @@ const (
 // longLines is the number of lines from which a history is long: one of fewer lines and its report take less than 2 GB.
 const longLines = 1_500_000
 
-// heaps holds the targets of the calls of CollectMore that have not ended.
-var heaps struct {
-	sync.Mutex
-	asked []int
-	base  int // the target without any call
-}
+// leastRoom is how much may be allocated from one collection to the next whatever the target is. The program itself has
+// a live heap of a few MB, and a few percent of it are full at once: a quarter of the processor time of short histories
+// and logs was that of the collector.
+const leastRoom = 16 << 20
 
-// CollectMore lowers the target of the process's garbage collector to a percentage of the live heap, unless
-// it is lower already, until the returned function is called.
+// heaps holds the targets of the calls of CollectMore that have not ended.
+var heaps = struct {
+	sync.Mutex
+	asked   []int
+	base    int // the target without any call
+	room    uint64
+	follows bool // a collection that ends sets the target anew
+}{room: leastRoom}
+
+// CollectMore lowers the target of the process's garbage collector to a percentage of the live heap, or to what leaves
+// leastRoom if that is more, unless it is lower already, until the returned function is called.
 func CollectMore(percent int) (end func()) {
 	heaps.Lock()
 	defer heaps.Unlock()
@@ -38,6 +47,10 @@ func CollectMore(percent int) (end func()) {
 	}
 	heaps.asked = append(heaps.asked, percent)
 	setHeap()
+	if !heaps.follows {
+		heaps.follows = true
+		followHeap()
+	}
 	return func() {
 		heaps.Lock()
 		defer heaps.Unlock()
@@ -47,15 +60,39 @@ func CollectMore(percent int) (end func()) {
 	}
 }
 
-// setHeap sets the least of the targets. The caller holds the lock.
-func setHeap() {
-	least := heaps.base
-	for _, p := range heaps.asked {
-		if least < 0 || p < least { // negative: collections are off
-			least = p
+// followHeap sets the target anew at the end of each collection while a call of CollectMore has not ended.
+func followHeap() {
+	runtime.AddCleanup(new([16]byte), func(struct{}) {
+		heaps.Lock()
+		defer heaps.Unlock()
+		if heaps.follows = len(heaps.asked) > 0; heaps.follows {
+			setHeap()
+			followHeap()
 		}
+	}, struct{}{})
+}
+
+// setHeap sets the target. The caller holds the lock.
+func setHeap() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetGCPercent(heapTarget(heaps.asked, heaps.base, live[0].Value.Uint64(), heaps.room))
+}
+
+// heapTarget returns the least of the targets that were asked for, or what leaves room beside the live heap if that is
+// more, but no more than the target without them. A negative target switches collections off.
+func heapTarget(asked []int, base int, live, room uint64) int {
+	if len(asked) == 0 {
+		return base
 	}
-	debug.SetGCPercent(least)
+	least := slices.Min(asked)
+	if roomy := 100 * room / max(live, 1<<20); roomy > uint64(least) {
+		least = int(roomy)
+	}
+	if base >= 0 {
+		least = min(least, base)
+	}
+	return least
 }
 
 // CollectMoreFor calls CollectMore with the target for a history of that many lines.

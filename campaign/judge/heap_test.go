@@ -20,6 +20,8 @@ func TestCollectMore(t *testing.T) {
 		}
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(123))
+	defer func(room uint64) { heaps.room = room }(heaps.room)
+	heaps.room = 0
 	a := CollectMore(20)
 	want("one", 20)
 	b := CollectMore(15)
@@ -32,4 +34,28 @@ func TestCollectMore(t *testing.T) {
 	want("without the first", 123)
 	c()
 	want("without any", 123)
+}
+
+// TestHeapTargetLeavesRoom: a small heap is not collected again after a few megabytes, and no target exceeds that without
+// calls of CollectMore.
+func TestHeapTargetLeavesRoom(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		what  string
+		asked []int
+		base  int
+		live  uint64
+		want  int
+	}{
+		{"no call", nil, 100, 50 * mb, 100},
+		{"a small heap", []int{15}, 100, 5 * mb, 100},
+		{"a heap of twice the room", []int{15}, 100, 64 * mb, 50},
+		{"a large heap", []int{20, 15}, 100, 1000 * mb, 15},
+		{"a lower target than that of the calls", []int{15}, 10, 1000 * mb, 10},
+		{"no collections without the calls", []int{15}, -1, 1000 * mb, 15},
+	} {
+		if got := heapTarget(c.asked, c.base, c.live, 32*mb); got != c.want {
+			t.Errorf("%s: the target is %d, want %d", c.what, got, c.want)
+		}
+	}
 }

@@ -3,18 +3,22 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/logs"
+	"lockpick/internal/crew"
 )
 
 const (
 	// partHolds is the number of holds of a log that are judged at once: the checker needs many times the
 	// memory of a log, which may have ten million lines.
 	partHolds = 4_000
+	// partsAtOnce is the maximum number of parts that are judged at a time, each of which takes some 20 MB meanwhile, on machines with many processors.
+	partsAtOnce = 8
 	// wholeClients is the greatest number of clients in a log whose history stays whole: reports draw a lane
 	// for each client.
 	wholeClients = 200
@@ -74,24 +78,11 @@ func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
 		report := checker.Check(h, checker.MutualExclusion, checker.BeliefExclusion)
 		return h, report, harnessError(report.Err())
 	}
-	type found struct {
-		at    time.Duration
-		holds [2]int
+	all, totals, err := checkParts(l, partHolds, min(runtime.GOMAXPROCS(0), partsAtOnce))
+	if err != nil {
+		return nil, checker.Report{}, harnessError(err)
 	}
-	var all []found
-	var totals checker.Totals
-	for part := range l.Parts(partHolds) {
-		report := totals.Add(part.History, part.Repeated, part.IsRepeated)
-		if err := report.Err(); err != nil {
-			return nil, report, harnessError(err)
-		}
-		for _, r := range report.Results {
-			for _, v := range r.Violations {
-				all = append(all, found{v.At, [2]int{part.Hold(v.Ops[0]), part.Hold(v.Ops[len(v.Ops)-1])}})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b foundHolds) int { return cmp.Compare(a.at, b.at) })
 	about := []int{0}
 	near := wholeClients / 2 // without violations: the beginning of the log
 	if len(all) > 0 {
@@ -103,6 +94,49 @@ func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
 	h := l.Excerpt(about, near).History
 	report := checker.CheckExcerpt(h, totals)
 	return h, report, harnessError(report.Err())
+}
+
+// foundHolds is a violation in a part of a log: when it began, and the first and the last hold in it.
+type foundHolds struct {
+	at    time.Duration
+	holds [2]int
+}
+
+// checkParts judges a log in parts, so many at a time. The order of what it returns is that of the parts.
+func checkParts(l *logs.Log, size, atOnce int) (all []foundHolds, totals checker.Totals, err error) {
+	type judgedPart struct {
+		found  []foundHolds
+		totals checker.Totals
+		err    error
+	}
+	var parts []*judgedPart
+	tasks := func(yield func(func()) bool) {
+		for makePart := range l.Parts(size) {
+			p := &judgedPart{}
+			parts = append(parts, p)
+			if !yield(func() {
+				part := makePart()
+				report := p.totals.Add(part.History, part.Repeated, part.IsRepeated)
+				p.err = report.Err()
+				for _, r := range report.Results {
+					for _, v := range r.Violations {
+						p.found = append(p.found, foundHolds{v.At, [2]int{part.Hold(v.Ops[0]), part.Hold(v.Ops[len(v.Ops)-1])}})
+					}
+				}
+			}) {
+				return
+			}
+		}
+	}
+	crew.Each(crew.Of(atOnce), tasks, func(judge func()) { judge() })
+	for _, p := range parts {
+		if p.err != nil {
+			return nil, totals, p.err
+		}
+		totals.Merge(p.totals)
+		all = append(all, p.found...)
+	}
+	return all, totals, nil
 }
 
 func harnessError(err error) error {

@@ -45,7 +45,8 @@ func TestPartsAreJudgedLikeTheWhole(t *testing.T) {
 		whole := checker.Check(l.All().History, checker.MutualExclusion, checker.BeliefExclusion)
 		var totals checker.Totals
 		var about []int
-		for part := range l.Parts(rapid.IntRange(1, 10).Draw(t, "size")) {
+		for makePart := range l.Parts(rapid.IntRange(1, 10).Draw(t, "size")) {
+			part := makePart()
 			for _, r := range totals.Add(part.History, part.Repeated, part.IsRepeated).Results {
 				for _, v := range r.Violations {
 					about = append(about, part.Hold(v.Ops[0]), part.Hold(v.Ops[len(v.Ops)-1]))

@@ -115,7 +115,7 @@ func waitingOf(h *history.Packed) (w Waiting) {
 			sets++
 		}
 	}
-	leases, _ := h.Leases()
+	leases, _ := h.Leases(h.Calls())
 	w.Asleep, w.ToldLate = asleep(h, leases), toldLate(leases)
 	if total > 0 {
 		w.CommandsPerSecond = float64(sets) / total.Seconds()

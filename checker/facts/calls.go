@@ -9,21 +9,17 @@ import (
 // CalledAt returns when the operation that ended in the line at index began.
 func (r *Run) CalledAt(index int) (time.Duration, bool) {
 	i, _ := r.History.Position(index)
-	return r.invocations().Began(i)
+	return r.calls.Began(i)
 }
 
 // CallOf returns the line of the call that ended in the line at index.
 func (r *Run) CallOf(index int) (int, bool) {
 	i, _ := r.History.Position(index)
-	n, known := r.invocations().Invocation(i)
+	n, known := r.calls.Invocation(i)
 	if !known {
 		return 0, false
 	}
 	return r.History.IndexAt(n), true
-}
-
-func (r *Run) invocations() *history.Calls {
-	return r.calls.get(func() *history.Calls { return r.History.Calls() })
 }
 
 // Returned returns when a call returned and the line that shows it, or the end of the history and

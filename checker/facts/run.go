@@ -19,6 +19,7 @@ type Run struct {
 	Lock        Lock            // which holds and sections may overlap
 	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
 	Leases      []*history.Lease
+	calls       *history.Calls
 	leaseByLine []int32 // by position in History: the index in Leases of the lease that the line is about, or -1
 	Faults      []*history.Fault
 	Pauses      map[string][]Pause
@@ -33,7 +34,6 @@ type Run struct {
 	contended     lazy[map[*history.Lease]bool]
 	voteIndex     lazy[*VoteIndex]
 	logs          lazy[*CommandLogs]
-	calls         lazy[*history.Calls]
 	acquires      lazy[[]Acquire]
 	acquiresOf    lazy[map[keyClient][]Acquire]
 	byKey         lazy[map[string][]*history.Lease]
@@ -61,8 +61,8 @@ type Run struct {
 // New returns the facts about a history, all of which are judged: see Window.
 func New(h *history.Packed) *Run {
 	r := &Run{History: h, Lock: LockOf(&h.Header), Faults: history.Faults(h.Ops), Pauses: pauses(h.Ops),
-		Window: history.Span{From: -1 << 62, To: 1 << 62}, Interrupted: interrupted(h.Ops), Slack: slackOf(h)}
-	r.Leases, r.leaseByLine = h.Leases()
+		Window: history.Span{From: -1 << 62, To: 1 << 62}, Interrupted: interrupted(h.Ops), Slack: slackOf(h), calls: h.Calls()}
+	r.Leases, r.leaseByLine = h.Leases(r.calls)
 	if n := len(h.Ops); n > 0 {
 		r.End = h.Ops[n-1].Time
 		r.Complete = h.Ops[n-1].F == history.FEnd

@@ -64,7 +64,8 @@ func judgeable(t *testing.T, o Options, input string) {
 		t.Fatalf("the history has %d holds, the log %d that are certain", judged, l.Judged)
 	}
 	inParts := 0
-	for part := range l.Parts(2) {
+	for makePart := range l.Parts(2) {
+		part := makePart()
 		for i := range part.Ops {
 			if part.Ops[i].F == history.FAcquire && part.Ops[i].Type == history.OK {
 				inParts++

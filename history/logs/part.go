@@ -27,9 +27,10 @@ func (p *Part) Hold(op int) int { return int(p.holds[op]) }
 
 // Parts yields histories of about size holds each, which together contain every certain hold. It
 // cuts where a lock is free. If a lock is never free within four times as many holds, Parts cuts
-// there and repeats the hold and the critical section that last longest in the next part.
-func (l *Log) Parts(size int) iter.Seq[*Part] {
-	return func(yield func(*Part) bool) {
+// there and repeats the hold and the critical section that last longest in the next part. Any goroutine may make a part
+// by the function that stands for it.
+func (l *Log) Parts(size int) iter.Seq[func() *Part] {
+	return func(yield func(func() *Part) bool) {
 		var holds []int32
 		repeated := 0
 		var longest, latest last // of the holds, and of the critical sections
@@ -42,7 +43,7 @@ func (l *Log) Parts(size int) iter.Seq[*Part] {
 			}
 			// A part that repeats holds has one key, so that they begin before all others.
 			if cut := h.at >= freeAt; cut && len(holds) >= size || len(holds) >= 4*size || next && repeated > 0 {
-				if !yield(l.part(holds, repeated, false)) {
+				if !yield(l.laterPart(holds, repeated)) {
 					return
 				}
 				holds = nil
@@ -64,9 +65,14 @@ func (l *Log) Parts(size int) iter.Seq[*Part] {
 			latest.take(i, f.left())
 		}
 		if len(holds) > repeated {
-			yield(l.part(holds, repeated, false))
+			yield(l.laterPart(holds, repeated))
 		}
 	}
+}
+
+// laterPart returns a function that makes a part.
+func (l *Log) laterPart(holds []int32, repeated int) func() *Part {
+	return func() *Part { return l.part(holds, repeated, false) }
 }
 
 // last is the hold that ends last of those taken.

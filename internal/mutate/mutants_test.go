@@ -22,7 +22,7 @@ var mutants = []mutant{
 	{"history", "leasesOf", "drop statement", "lives", "a client has one life for ever"},
 	{"history", "leasesOf", "drop statement", "crash", "a crash ends no lease"},
 	{"history", "(*acquisitions).current", "make condition true", "ReleaseIndex", "the latest lease is current even if it was released"},
-	{"history", "leasesOf", "drop statement", "anywhere", "no line names another key"},
+	{"history", "owned.current", "drop statement", "anyKey", "no line names another key"},
 	{"history", "callsOf", "drop operand", "life", "a call ends in the client's next life"},
 	{"history", "callsOf", "drop last term", "last", "a call without an invocation may have begun at any time"},
 	{"history", "Votes", "drop last term", "Delay", "the delay of a vote is forgotten"},

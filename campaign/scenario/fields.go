@@ -174,7 +174,7 @@ func init() {
 			Help: "how faults choose targets and times (guided reads the votes)", More: "`guided` strikes where mutual exclusion depends on the fewest votes."},
 		&Field{Name: "targets", Absent: "all but all", Values: texts(nemesis.Targets), Help: "masters that the random nemesis strikes"},
 		&Field{Name: "interval", Absent: "the TTL", within: seconds(0), Help: "time between faults, on average"},
-		&Field{Name: "restart_delay", Default: time.Duration(0), within: seconds(0), Help: "time from a kill or shutdown to the restart"},
+		&Field{Name: "restart_delay", Default: time.Duration(0), within: seconds(0), Help: "time from a kill or shutdown to the restart, for which a run that ends waits"},
 		&Field{Name: "clock", Absent: "drawn", check: func(s *Scenario) *Problem { return checkClock("clock", s.Clock) },
 			Help: "what the fault clock does: +60s, -60s (jumps), x1.5 (its rate), ~5s (strobes)"},
 		&Field{Name: "client_clock", Absent: "drawn", check: checkClientClock, replaces: "client_rate",

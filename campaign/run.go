@@ -305,16 +305,16 @@ func (c *campaign) runStages() (err error) {
 	if err := w.Open(); err != nil {
 		return err
 	}
-	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), KeyPrefix: c.keyPrefix, Pauses: w.Pauses,
-		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
-		Fill: 4 * s.MaxMemory, RestartDelay: s.RestartDelay,
-	})
-
 	running, cancel := c.runtime.WithCancelCause(context.Background())
 	c.mu.Lock()
 	c.cancel = cancel
 	c.mu.Unlock()
+	c.nemesis = nemesis.New(nemesis.Env{
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), KeyPrefix: c.keyPrefix, Pauses: w.Pauses,
+		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
+		Fill: 4 * s.MaxMemory, RestartDelay: s.RestartDelay, Running: running,
+	})
+
 	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
 	c.endUnmodelled(func() { stop(errUnmodelled) })

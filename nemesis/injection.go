@@ -84,7 +84,7 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 		least := n.now() + min(s.For, n.env.RestartDelay)
 		_ = n.env.Runtime.Sleep(ctx, s.For)
 		if left := least - n.now(); left > 0 && fault.Of(s.Fault).EndsMaster() {
-			_ = n.env.Runtime.Sleep(context.WithoutCancel(ctx), left)
+			_ = n.env.Runtime.Sleep(n.env.Running, left)
 		}
 		n.heal(ctx, f, x, "")
 	}

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -191,4 +192,27 @@ func TestTriggersAreSetFirst(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMastersStayDownForTheRestartDelay: also if the run ends meanwhile, unless it is interrupted.
+func TestMastersStayDownForTheRestartDelay(t *testing.T) {
+	for _, c := range []struct {
+		interrupted bool
+		want        time.Duration
+	}{{false, 11 * time.Second}, {true, 3 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := on(t, 1, 1, 1)
+			s.env.RestartDelay = 10 * time.Second
+			if c.interrupted {
+				running, interrupt := context.WithCancel(t.Context())
+				s.env.Running = running
+				s.at(3*time.Second, interrupt)
+			}
+			s.Schedule(s.ending(2*time.Second), []Step{{Fault: "kill", At: time.Second, For: 20 * time.Second, Masters: []string{"m1"}}})
+			if over := s.now().Truncate(time.Second); over != c.want {
+				t.Errorf("interrupted %v: over after %v, want %v", c.interrupted, over, c.want)
+			}
+			s.settled(t)
+		})
+	}
 }

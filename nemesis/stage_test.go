@@ -47,7 +47,7 @@ func on(t rapid.TB, masters, clients int, seed uint64) *stage {
 	}
 	env := Env{
 		Cluster: s.cluster, Pauses: s.pauses, Runtime: s.runtime, History: s.history, Start: s.start,
-		Keys: func() []string { return []string{"k0", "k1"} }, TTL: ttl, Seed: seed,
+		Keys: func() []string { return []string{"k0", "k1"} }, TTL: ttl, Seed: seed, Running: context.Background(),
 	}
 	for i := range clients {
 		env.Clients = append(env.Clients, fmt.Sprintf("c%d", i+1))

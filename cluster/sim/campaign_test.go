@@ -81,7 +81,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *world.Clie
 	}
 	n := nemesis.New(nemesis.Env{
 		Cluster: masters, Clients: workload.Clients(c.clients), Keys: func() []string { return workload.Keys(1) }, Pauses: load.Pauses, Runtime: rt, History: rec,
-		Start: start, TTL: c.ttl, Seed: c.seed,
+		Start: start, TTL: c.ttl, Seed: c.seed, Running: context.Background(),
 	})
 	working, stop := rt.WithCancelCause(context.Background())
 	rt.AfterFunc(c.limit, func() { stop(errors.New("the time limit")) })

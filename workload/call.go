@@ -51,6 +51,7 @@ type calls struct {
 	panics    map[string]bool
 	goroutine string // name of the client's goroutine
 	phase     *phase // the phase in which the client takes part
+	close     bool   // the client closes its lock when it leaves its phase: the workload was closed meanwhile
 }
 
 // in makes a call of the client's lock. It returns false if the lock has panicked, which ends
@@ -352,7 +353,7 @@ func (w *Workload) Abandon() {
 func (c *client) enter(s *phase) bool {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
-	if c.calls.phase != nil || c.out {
+	if c.calls.phase != nil || c.calls.close || c.out {
 		return false
 	}
 	c.calls.phase = s
@@ -363,6 +364,22 @@ func (c *client) enter(s *phase) bool {
 func (c *client) exit(s *phase) {
 	c.calls.mu.Lock()
 	c.calls.phase = nil
+	closes := c.calls.close
 	c.calls.mu.Unlock()
+	if closes {
+		defer func() {
+			if value := recover(); value != nil {
+				c.panicked(commandClose, "", value)
+			}
+		}()
+		_ = c.lockNow().Close() // the run is over: nobody waits for an error
+	}
 	s.leave()
+}
+
+// closesLater has a client that still hangs in a call close its lock as soon as that call has returned.
+func (c *client) closesLater() {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	c.calls.close = c.calls.phase != nil && !c.out
 }

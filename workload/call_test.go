@@ -49,11 +49,13 @@ func TestOnlyCallsBeyondTheirBoundHang(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAHungClient: the run goes on without a client whose release hangs, and
-// what the release returns after all is recorded.
+// TestNobodyWaitsForAHungClient: the run goes on without a client whose release hangs, what the release returns
+// after all is recorded, and its lock is closed then.
 func TestNobodyWaitsForAHungClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var made []*fakeLock
 		s := on(t, two(fake(func(l *fakeLock) {
+			made = append(made, l)
 			if l.env.Client == "c1" {
 				l.slow = 20 * time.Second
 			}
@@ -68,6 +70,11 @@ func TestNobodyWaitsForAHungClient(t *testing.T) {
 			t.Errorf("the run took %v", took)
 		}
 		time.Sleep(time.Minute)
+		for _, l := range made {
+			if l.closed != 1 {
+				t.Errorf("the lock of %s was closed %d times", l.env.Client, l.closed)
+			}
+		}
 		var told []string
 		for _, op := range s.of("c1") {
 			switch {

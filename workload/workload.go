@@ -294,10 +294,13 @@ var errAllDone = errors.New("all clients are done")
 // sleepStep is the length of one sleep while waiting for a context.
 const sleepStep = time.Hour
 
-// Close closes the clients' locks, except those that hang.
+// Close closes the clients' locks. It does not wait for a client that hangs, which closes its lock when its call returns.
 func (w *Workload) Close() error {
 	var errs []error
 	var mu sync.Mutex
+	for _, c := range w.clients {
+		c.closesLater()
+	}
 	w.all(func(c *client) {
 		err := c.closeLock()
 		mu.Lock()

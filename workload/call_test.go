@@ -70,6 +70,7 @@ func TestNobodyWaitsForAHungClient(t *testing.T) {
 			t.Errorf("the run took %v", took)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for _, l := range made {
 			if l.closed != 1 {
 				t.Errorf("the lock of %s was closed %d times", l.env.Client, l.closed)

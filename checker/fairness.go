@@ -177,9 +177,11 @@ func (r *run) waiters() []*waiter {
 			for rest := votes[of]; len(rest) > 0 && (i+1 == len(mine) || facts.Sent(rest[0]) < mine[i+1].Invoked); rest = votes[of] {
 				v := rest[0]
 				votes[of] = rest[1:]
+				if facts.Sent(v) < w.Invoked { // a command of no acquire
+					continue
+				}
 				settled = settled && !v.Unknown && v.Error == ""
 				switch {
-				case facts.Sent(v) < w.Invoked:
 				case v.Command == history.CommandLeave && w.leave == nil:
 					w.leave = &v
 				case v.Command == history.CommandSet:

@@ -71,15 +71,15 @@ func (c *campaign) serve(session func(context.Context, *Session) error) (err err
 		return err
 	}
 	c.recorder.Observe(c.noteRedisKey)
+	c.nemesis = nemesis.New(nemesis.Env{
+		Cluster: c.masters, Clients: workload.Clients(c.s.Clients), Keys: c.inspectedKeys, Runtime: c.runtime, History: c.recorder, Start: c.start,
+		TTL: c.s.TTL, Seed: c.s.Seed, Fill: 4 * c.s.MaxMemory,
+	})
 	running, cancel := context.WithCancelCause(c.outer)
 	defer cancel(nil)
 	c.mu.Lock()
 	c.cancel = cancel
 	c.mu.Unlock()
-	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(c.s.Clients), Keys: c.inspectedKeys, Runtime: c.runtime, History: c.recorder, Start: c.start,
-		TTL: c.s.TTL, Seed: c.s.Seed, Fill: 4 * c.s.MaxMemory, RestartDelay: c.s.RestartDelay, Running: running,
-	})
 	shown, hide := context.WithCancel(context.Background())
 	defer hide()
 	for _, client := range workload.Clients(c.s.Clients) {

@@ -29,7 +29,8 @@ type Env struct {
 	// RestartDelay is how long a master that kill, shutdown, powercut or failover has ended stays down, unless a step gives
 	// it another time. A run that ends meanwhile waits for that: that no key is lost while its lease is valid may hang on it.
 	RestartDelay time.Duration
-	// Running ends when the run is interrupted: what happens after that is not evidence, and no fault has to last any longer.
+	// Running ends when the run is interrupted: what happens after that is not evidence, and no master has to stay down any
+	// longer. Only RestartDelay needs it.
 	Running context.Context
 
 	Source func(seed, stream uint64) rand.Source // makes a source of random numbers; nil: PCG

@@ -6,4 +6,7 @@ const (
 	LinesAround = linesAround
 )
 
-var ForReportOf = forReport
+var (
+	ForReportOf = forReport
+	CheckParts  = checkParts
+)

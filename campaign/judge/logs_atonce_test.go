@@ -1,14 +1,13 @@
-package judge
+package judge_test
 
 import (
-	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"lockpick/campaign/judge"
 	"lockpick/history/logs"
 )
 
@@ -17,31 +16,13 @@ import (
 func TestPartsJudgedAtOnceAreJudgedInTurn(t *testing.T) {
 	violations, parts := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-		var log strings.Builder
-		for i := range rapid.IntRange(1, 80).Draw(t, "holds") {
-			at := start.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "at")) * time.Millisecond)
-			held := time.Duration(rapid.IntRange(1, 150).Draw(t, "held")) * time.Millisecond
-			fmt.Fprintf(&log, `{"acquired":%q,"releasing":%q,"key":"k%d","token":"t%d","client":"c%d","host":"h"}`+"\n",
-				at.Format(time.RFC3339Nano), at.Add(held).Format(time.RFC3339Nano), rapid.IntRange(0, 2).Draw(t, "key"), i, i%3)
-		}
-		im, err := logs.New(logs.Options{Format: logs.JSONL, NoTTL: true, ClockError: new(time.Duration)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := im.Read("a.log", strings.NewReader(log.String())); err != nil {
-			t.Fatal(err)
-		}
-		l, err := im.Log()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := importLogs(t, logs.Options{Format: logs.JSONL, NoTTL: true, ClockError: new(time.Duration)}, []string{"a.log"}, map[string]string{"a.log": drawHolds(t)})
 		size := rapid.IntRange(1, 10).Draw(t, "size")
-		found, totals, err := checkParts(l, size, 1)
+		found, totals, err := judge.CheckParts(l, size, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		foundAtOnce, totalsAtOnce, err := checkParts(l, size, 4)
+		foundAtOnce, totalsAtOnce, err := judge.CheckParts(l, size, 4)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,16 +112,16 @@ func (p *Pauses) order(o *order) func() []string {
 		p.stopClient(o, client, process, anywhere, "")
 	}
 	return func() []string {
+		if !o.kill {
+			for client, process := range affected { // before the harness acts for them again (awake)
+				p.continueClient(client, process, anywhere, "")
+			}
+		}
 		p.mu.Lock()
 		p.orders = slices.DeleteFunc(p.orders, func(x *order) bool { return x == o })
 		all := o.affected
 		p.mu.Unlock()
 		o.end(errResumed)
-		for client, process := range affected {
-			if !o.kill {
-				p.continueClient(client, process, anywhere, "")
-			}
-		}
 		return all
 	}
 }

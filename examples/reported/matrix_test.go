@@ -33,8 +33,9 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	driver = flag.String("driver", scenario.Virtual, "driver of the masters: virtual or process")
-	whole  = flag.Bool("whole", false, "try the whole battery, and not only some situations")
+	driver   = flag.String("driver", scenario.Virtual, "driver of the masters: virtual or process")
+	whole    = flag.Bool("whole", false, "try the whole battery, and not only some situations")
+	compared = flag.String("compared", "", "compare the drivers in these situations, separated by commas; empty: in a random one")
 )
 
 // situations are those of make test, where masters, links and clients fail and memory is full, and those for real masters,
@@ -120,6 +121,70 @@ func TestBugsAreConvicted(t *testing.T) {
 	}
 }
 
+// TestDriversAgree: of a control, masters in memory and real ones give each property the same verdict in each situation, or
+// the same reason why it is not tested. Schedules differ, so one may prove too little where the other does not, or nothing.
+func TestDriversAgree(t *testing.T) {
+	if *driver == scenario.Virtual {
+		t.Skip("it compares masters in memory with others: -driver process")
+	}
+	seed := rand.Uint64()
+	drawn := []string{situations[seed%uint64(len(situations))]}
+	if *compared != "" {
+		drawn = strings.Split(*compared, ",")
+	}
+	t.Logf("seed %d, situations %v", seed, drawn)
+	tried := sampletest.Of(t, 2, 6)
+	for i, l := range locks {
+		if !tried(i) {
+			continue
+		}
+		t.Run(l.name, func(t *testing.T) {
+			name := l.name + "-fixed"
+			inMemory, real := verdicts(audited(t, scenario.Virtual, name, seed, drawn...)), verdicts(audited(t, *driver, name, seed, drawn...))
+			for at, v := range inMemory {
+				if r, ok := real[at]; ok && !v.agrees(r) && !slices.Contains(trueOf[l.name], v.level) && !slices.Contains(blocks, at.situation) {
+					t.Errorf("%s: %s on masters in memory, %s on %s", at, v, r, *driver)
+				}
+			}
+		})
+	}
+}
+
+// where is the place of a verdict on a card.
+type where struct{ situation, property string }
+
+func (w where) String() string { return w.situation + ", " + w.property }
+
+// verdict is what a card says there.
+type verdict struct {
+	level   string
+	outcome audit.Outcome
+	why     string
+}
+
+func (v verdict) String() string { return fmt.Sprintf("%s %q", v.outcome, v.why) }
+
+// agrees reports whether two drivers may give these verdicts for one lock.
+func (v verdict) agrees(w verdict) bool {
+	if v.outcome == audit.Inconclusive || w.outcome == audit.Inconclusive {
+		return true
+	}
+	return v.outcome == w.outcome && (v.outcome != audit.NotApplicable || v.why == w.why)
+}
+
+// verdicts returns all verdicts of a card.
+func verdicts(card *audit.Result) map[where]verdict {
+	all := map[where]verdict{}
+	for _, row := range card.Rows {
+		for _, cell := range row.Cells {
+			for _, f := range cell.Findings {
+				all[where{row.ID, f.Property}] = verdict{cell.Level, f.Outcome, f.Why}
+			}
+		}
+	}
+	return all
+}
+
 // breakage is a broken cell of a card.
 type breakage struct {
 	situation, level string
@@ -133,10 +198,26 @@ func (b breakage) String() string {
 // broken audits a lock and returns what is broken.
 func broken(t *testing.T, lock string, seed uint64, only ...string) []breakage {
 	t.Helper()
+	var all []breakage
+	for _, row := range audited(t, *driver, lock, seed, only...).Rows {
+		for _, cell := range row.Cells {
+			for _, f := range cell.Findings {
+				if f.Outcome == audit.Broken {
+					all = append(all, breakage{row.ID, cell.Level, f})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// audited returns the card of a lock on masters of a driver.
+func audited(t *testing.T, driver, lock string, seed uint64, only ...string) *audit.Result {
+	t.Helper()
 	o := audit.Options{Lock: lock, Only: only, JobOptions: search.JobOptions{
-		Driver: *driver, Drivers: realdrivers.All(), Budget: search.Quick, Seed: seed, Most: 1, Workers: 2, Store: campaign.Store{Dir: t.TempDir()},
+		Driver: driver, Drivers: realdrivers.All(), Budget: search.Quick, Seed: seed, Most: 1, Workers: 2, Store: campaign.Store{Dir: t.TempDir()},
 	}}
-	if *driver == scenario.Virtual {
+	if driver == scenario.Virtual {
 		o.Run = func(_ context.Context, s scenario.Scenario) (*history.History, error) {
 			h, err := bubble.Enact(context.Background(), t, s)
 			if errors.Is(err, bubble.ErrLeaked) { // some have goroutines that outlive them
@@ -152,15 +233,5 @@ func broken(t *testing.T, lock string, seed uint64, only ...string) []breakage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []breakage
-	for _, row := range card.Rows {
-		for _, cell := range row.Cells {
-			for _, f := range cell.Findings {
-				if f.Outcome == audit.Broken {
-					all = append(all, breakage{row.ID, cell.Level, f})
-				}
-			}
-		}
-	}
-	return all
+	return card
 }

@@ -164,9 +164,11 @@ type verdict struct {
 
 func (v verdict) String() string { return fmt.Sprintf("%s %q", v.outcome, v.why) }
 
-// agrees reports whether two drivers may give these verdicts for one lock.
+// agrees reports whether two drivers may give these verdicts for one lock. What no lock can promise shows itself in some
+// schedules, and others do not show it.
 func (v verdict) agrees(w verdict) bool {
-	if v.outcome == audit.Inconclusive || w.outcome == audit.Inconclusive {
+	either := func(o audit.Outcome) bool { return v.outcome == o || w.outcome == o }
+	if either(audit.Inconclusive) || either(audit.Inherent) && !either(audit.Broken) {
 		return true
 	}
 	return v.outcome == w.outcome && (v.outcome != audit.NotApplicable || v.why == w.why)

@@ -148,9 +148,15 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 	return c.opt.Drivers.ProgramClocks(c.outer)
 }
 
-// openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that.
+// openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that. Of a lock that
+// tells its votes, the changes of its keys are recorded if several may hold them, as votes do not say what such keys store then;
+// only masters in memory know who made them.
 func (c *campaign) openAccount() {
+	masters, able := c.masters.(cluster.Accountable)
 	if c.sim != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil {
+		if _, inMemory := c.masters.(cluster.Simulated); able && inMemory && !c.s.LockKind().OneToken() {
+			_ = masters.Account(account.Changes(c.noteChange)) // it fails on real masters only
+		}
 		return
 	}
 	if c.s.Service != nil {
@@ -162,7 +168,6 @@ func (c *campaign) openAccount() {
 		return
 	}
 	c.account = &account.Account{Unseen: c.unseen, Noted: c.noteChange}
-	masters, able := c.masters.(cluster.Accountable)
 	if !able {
 		c.unseen("the masters give no account of their keys")
 		return

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,33 @@ func TestNoStoryInventsAVote(t *testing.T) {
 	}
 	if told == 0 {
 		t.Error("nothing was violated")
+	}
+}
+
+// TestStoriesSayWhatBecameOfSharedKeys: the votes of a lock that several may hold do not say what its commands did to the key, so
+// the story has the changes, with who made them.
+func TestStoriesSayWhatBecameOfSharedKeys(t *testing.T) {
+	for lock, want := range map[string]string{
+		"rw-short-reader":          "set the time to live of k0 to 0.200s on m1",
+		"semaphore-declared-anew":  "changed k0 on m1",
+		"reentrant-inner-shortens": "set the time to live of k0 to 0.200s on m1",
+		"reentrant-inner-frees":    "deleted k0 on m1",
+	} {
+		t.Run(lock, func(t *testing.T) {
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Faults, s.TimeLimit, s.Seed = scenario.Sim, lock, nil, 20*time.Second, 1
+			h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			violations := checker.Check(h, checker.MutualExclusion).Results[0].Violations
+			if !slices.ContainsFunc(violations, func(v narrative.Violation) bool {
+				return slices.ContainsFunc(v.Events, func(e narrative.Event) bool {
+					return e.Kind == narrative.EventChanged && e.Client != "" && strings.Contains(e.Text, want)
+				})
+			}) {
+				t.Errorf("no story of %d has %q", len(violations), want)
+			}
+		})
 	}
 }

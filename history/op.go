@@ -26,7 +26,7 @@ const (
 	FMark     = "mark"     // resource: stores this token; with compare-and-set, it then applies only writes with the token
 	FApply    = "apply"    // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
 	FVote     = "vote"     // master: its reply to one lock command
-	FChange   = "change"   // master: a change of a key that is not the effect of an answered command (info; Command: what happened, Evidence: the command that did it)
+	FChange   = "change"   // master: a change of a key that no vote tells (info; Command: what happened, Evidence: the command that did it)
 	FUnseen   = "unseen"   // harness: votes do not describe the lock, so properties that rest on them are not tested (info; Error: why)
 	FPaused   = "paused"   // client: is stopped at a point (invoke), continues (ok)
 	FCrash    = "crash"    // client: crashed, with the lease in Token if it had one, and restarts without memory (info)

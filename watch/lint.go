@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -203,7 +204,7 @@ func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 		}
 		return
 	}
-	l.ignores(conn)
+	l.ignores(conn, x.Sent.Sub(l.start))
 	s, ok := l.classify(master, conn, &x)
 	if ok {
 		l.take(s)
@@ -212,7 +213,7 @@ func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 
 // closed forgets a connection that has ended.
 func (l *Lint) closed(conn int64) {
-	l.ignores(conn)
+	l.ignores(conn, math.MaxInt64)
 	delete(l.watched, conn)
 	delete(l.granted, conn)
 }

@@ -1,5 +1,7 @@
 package watch
 
+import "time"
+
 // unsent is a release that was answered with NOSCRIPT, and whose script has not been sent since.
 type unsent struct {
 	step step
@@ -8,9 +10,10 @@ type unsent struct {
 	ignored bool
 }
 
-// ignores is called when a connection has sent something other than the script that a master asked for, or has ended.
-func (l *Lint) ignores(conn int64) {
-	if u := l.unsent[conn]; u != nil {
+// ignores is called when a connection has sent something other than the script that a master asked for, or has ended. What
+// was sent before the master asked is no answer to it: a connection may have sent several commands before the first reply.
+func (l *Lint) ignores(conn int64, sent time.Duration) {
+	if u := l.unsent[conn]; u != nil && sent > u.step.at {
 		u.ignored = true
 		delete(l.unsent, conn)
 	}

@@ -116,7 +116,7 @@ func init() {
 	}
 	Fields = slices.Concat(section("The lock",
 		&Field{Name: "name", Default: "redlock", OutsideSeed: true, check: checkName,
-			Help: "name of the run", More: "It names the run's folder."},
+			Help: "name of the run", Absent: "the lock's name", More: "It names the run's folder."},
 		&Field{Name: "lock", Everyday: true, Default: "redlock", check: checkLock, listed: correctLocks, Help: "the lock under test", More: "See [locks.md](locks.md)."},
 		&Field{Name: "client", Everyday: true, Form: CommandForm, RunOnly: true, Drivers: []string{Docker, Process}, check: checkClient,
 			Help: "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then",

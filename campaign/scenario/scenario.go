@@ -111,17 +111,17 @@ func (s Scenario) Simulated() Scenario {
 	return s
 }
 
-// WithRequirements returns the scenario with the settings that it implies: a replica for failovers, a memory
-// limit for the fault memory, several keys for a multi-lock, and for a client command the process clients and the names.
+// WithRequirements returns the scenario with the settings that it implies: the name of its lock, a replica for failovers, a memory
+// limit for the fault memory, several keys for a multi-lock, and for a client command the process clients and the lock's name.
 func (s Scenario) WithRequirements() Scenario {
 	if s.RunsCommand() {
 		s.ClientsAs = Processes
 		if s.Lock == Defaults().Lock {
 			s.Lock = label(s.Client)
 		}
-		if s.Name == Defaults().Name {
-			s.Name = s.Lock
-		}
+	}
+	if s.Name == Defaults().Name {
+		s.Name = s.Lock
 	}
 	if s.Needs(fault.Replicas) && s.Replicas == 0 {
 		s.Replicas = 1

@@ -32,9 +32,13 @@ func (n *Narrative) Request(a *facts.Request, detail bool) {
 			e.Cut = append(e.Cut, v.Master)
 		}
 	}
-	switch a.Command {
+	switch oneToken := n.r.Lock.Kind.OneToken(); a.Command {
 	case history.CommandSet:
-		e.Text = fmt.Sprintf("%s asked %s for %s: %s with the token %s", a.Party.Client, all, a.Key, cmp.Or(a.Votes[0].Form, "SET NX"), shortToken(a.Party.Token))
+		form := cmp.Or(a.Votes[0].Form, "SET NX")
+		if !oneToken { // by a script of its own
+			e.Word, form = "acquire", "a hold"
+		}
+		e.Text = fmt.Sprintf("%s asked %s for %s: %s with the token %s", a.Party.Client, all, a.Key, form, shortToken(a.Party.Token))
 		if ttl := n.r.Lifetime(a.Votes[0]); ttl > 0 {
 			e.TTL = ttl
 			e.Text += ", for " + At(ttl)
@@ -42,7 +46,11 @@ func (n *Narrative) Request(a *facts.Request, detail bool) {
 	case history.CommandExtend:
 		e.Word, e.Text = "extend", fmt.Sprintf("%s asked %s to extend its lease%s", a.Party.Client, all, by(a))
 	case history.CommandRelease:
-		e.Word, e.Text = "release", fmt.Sprintf("%s asked %s to delete the key of its token %s%s", a.Party.Client, all, shortToken(a.Party.Token), by(a))
+		what := "delete the key"
+		if !oneToken {
+			what = "end the hold"
+		}
+		e.Word, e.Text = "release", fmt.Sprintf("%s asked %s to %s of its token %s%s", a.Party.Client, all, what, shortToken(a.Party.Token), by(a))
 	case history.CommandWriteBack:
 		e.Word, e.Text = "fence", fmt.Sprintf("%s wrote the highest fencing token back to %s", a.Party.Client, all)
 	default:
@@ -241,12 +249,11 @@ func (n *Narrative) answers(e *placed) string {
 			say(byReason[w], w)
 		}
 	}
-	switch e.Command {
-	case history.CommandRelease:
-		say(e.Yes, "deleted the key")
-	default:
-		say(e.Yes, "said yes")
+	yes := "said yes"
+	if e.Command == history.CommandRelease && n.r.Lock.Kind.OneToken() {
+		yes = "deleted the key"
 	}
+	say(e.Yes, yes)
 	group(e.No, func(m string) string { return "said no" + n.refusal(e, m) })
 	group(e.Failed, func(m string) string { return "answered with an error (" + e.failure(m) + ")" })
 	group(e.Silent, func(m string) string { return "did not answer" + n.silence(e, m) })
@@ -255,6 +262,9 @@ func (n *Narrative) answers(e *placed) string {
 
 // refusal returns the reason why a master said no, as far as the votes show it.
 func (n *Narrative) refusal(e *placed, master string) string {
+	if !n.r.Lock.Kind.OneToken() {
+		return ""
+	}
 	if e.Command != history.CommandSet {
 		return ": the key did not store that token"
 	}

@@ -179,6 +179,16 @@ func (a *Account) executed(number int, x cluster.Executed) {
 	}
 }
 
+// Changes returns a function for cluster.Accountable, which passes each change of a key to noted. It is for a lock that tells
+// its votes by itself, if they do not say what becomes of its keys. The masters must know the client of each command, as those
+// in memory do.
+func Changes(noted func(op history.Op, at time.Time)) func(number int, x cluster.Executed) {
+	a := &Account{Noted: noted}
+	return func(number int, x cluster.Executed) {
+		a.do(func() { a.note(a.master(number), x.Client, x, "") })
+	}
+}
+
 // Sweep ends the exchanges that were answered, and that the masters' accounts do not have although they
 // are complete: settled returns when a master's account (0 is m1) has everything until now. The caller
 // repeats it for as long as clients work. With all, it also ends those whose master does not settle.

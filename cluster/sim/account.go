@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,17 +10,22 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/sim/world"
 )
 
-// Observe calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
-// keys by themselves, in the order of execution. f must not wait. Keys of FillMemory are left out.
-func (c *Cluster) Observe(f func(master int, x cluster.Executed)) {
+// Account calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
+// keys by themselves, in the order of execution. f must not wait. Keys of FillMemory are left out. The error is nil.
+func (c *Cluster) Account(f func(master int, x cluster.Executed)) error {
 	c.observer = f
 	for _, m := range c.masters {
 		m.account = &account{master: m}
 		m.store.Watch = m.account.note
 	}
+	return nil
 }
+
+// Settled returns at once: steps are passed on when they happen.
+func (c *Cluster) Settled(context.Context, int) error { return nil }
 
 // account collects what one command does to the keys of a master.
 type account struct {
@@ -66,6 +72,7 @@ func (a *account) note(kind cluster.ChangeKind, key string, before, after *keysp
 
 func (a *account) tell(x cluster.Executed) {
 	m := a.master
+	x.At = world.Epoch.Add(time.Duration(m.world.Now()))
 	x.Apart = m.cluster.masters[m.number-1] != m
 	m.cluster.observer(m.number-1, x)
 }

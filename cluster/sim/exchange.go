@@ -31,7 +31,7 @@ type exchange struct {
 // Watch records the stream's commands from now on.
 func (s *Stream) Watch() {
 	if s.link.cluster.observer == nil {
-		s.link.cluster.Observe(func(int, cluster.Executed) {})
+		_ = s.link.cluster.Account(func(int, cluster.Executed) {})
 	}
 	s.watched = &exchanges{stream: s}
 }

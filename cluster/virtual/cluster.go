@@ -189,7 +189,7 @@ func (c *Cluster) at(address string) *link {
 // Account calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
 // keys by themselves, in the order of execution. f must neither wait nor call the cluster.
 func (c *Cluster) Account(f func(master int, x cluster.Executed)) error {
-	c.live.Call(func() { c.sim.Observe(f) })
+	c.live.Call(func() { _ = c.sim.Account(f) })
 	return nil
 }
 

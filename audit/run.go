@@ -23,13 +23,14 @@ type Options struct {
 	Client []string           // the command that runs as each client; empty: the lock runs in this process
 	On     *scenario.Scenario // the service whose servers the lock uses, and their number; nil: masters of Redis
 	search.JobOptions
-	Only   []string                               // ids of situations; empty: all
-	One    bool                                   // the lock uses one master, even if Lock can use several
-	Run    search.Runner                          // runs a schedule on the masters of Driver; nil: campaign.Run
-	Resume bool                                   // go on with the newest audit in the store that has the same options and was ended early
-	bound  time.Duration                          // real time after which a schedule is ended; 0: by its scenario
-	folder string                                 // the folder of an audit to which this one adds; empty: a new one
-	Done   func(*Result, Row, search.ShardFolder) // called after each situation, with the card so far; may be nil
+	Only    []string                               // ids of situations; empty: all
+	Wording checker.Wording                        // of advice on single schedules; nil: names of flags
+	One     bool                                   // the lock uses one master, even if Lock can use several
+	Run     search.Runner                          // runs a schedule on the masters of Driver; nil: campaign.Run
+	Resume  bool                                   // go on with the newest audit in the store that has the same options and was ended early
+	bound   time.Duration                          // real time after which a schedule is ended; 0: by its scenario
+	folder  string                                 // the folder of an audit to which this one adds; empty: a new one
+	Done    func(*Result, Row, search.ShardFolder) // called after each situation, with the card so far; may be nil
 }
 
 // Run audits a lock. On simulated masters the same seed and budget give the same card for any

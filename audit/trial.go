@@ -79,7 +79,8 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		if checker.Named(v.Name).NotOfLock {
 			return
 		}
-		j := search.JudgementOf(v, faults)
+		reworded := v.Reword(a.opt.Wording)
+		j := search.JudgementOf(&reworded, faults)
 		if j.First != nil {
 			explain(&j, v, x.History, faults)
 		}

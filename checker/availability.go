@@ -43,7 +43,7 @@ func (r *run) availability(h facts.Healing) *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
-		evidence: countEvidence("clients that acquired after all faults had ended", len(clients), max(1, r.History.Header.Clients), moreWork),
+		evidence: r.count("clients that acquired after all faults had ended", len(clients), max(1, r.History.Header.Clients), MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after all faults had ended at %s: the first was called at %s on %s and lasted %s",
 				narrative.Share(t.found, t.checked, "acquires"), narrative.At(h.Bound), narrative.At(h.At), narrative.At(first.At), first.Key, narrative.At(first.Until-first.At))

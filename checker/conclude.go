@@ -103,11 +103,12 @@ func (r *run) conclude(p Property, j *judgement) Result {
 		res.Verdict, res.Why = Invalid, j.invalid
 	case j.undecided != "":
 		res.Verdict, res.Why = Unknown, j.undecided
-	case r.unproven(j) != "":
-		res.Verdict, res.Why = Invalid, r.unproven(j)
+	case r.unproven(j) != lack{}:
+		res.Verdict, res.lacks = Invalid, r.unproven(j)
+		res.Why = wordingFor(&r.History.Header).of(res.lacks)
 	case j.short() != nil:
-		res.Verdict, res.Short = Invalid, j.short()
-		res.Why = res.Short.Needs()
+		res.Verdict = Invalid
+		res.lack(j.short())
 	default:
 		res.Verdict, res.Finding, res.Faults = Holds, j.holds(t)+j.note, r.tried()
 		res.Why = res.Finding + found(j.evidence) + "; " + res.Faults
@@ -144,20 +145,20 @@ func (res *Result) take(v *narrative.Violation) {
 	res.Others = append(res.Others, m)
 }
 
-// unproven returns why the run cannot prove that a property holds, whatever evidence it has, or "".
-func (r *run) unproven(j *judgement) string {
+// unproven returns why the run cannot prove that a property holds, whatever evidence it has, or nothing.
+func (r *run) unproven(j *judgement) lack {
 	if share := r.StalledSince(0); share > MaxStalled {
-		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
+		return lack{what: fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)}
 	}
 	for _, name := range r.RequestedFaults() {
 		if why := r.ineffective(name); why != "" {
-			return why
+			return lack{what: why}
 		}
 	}
 	if ttl := r.History.Header.TTL; j.needsSlack && ttl > 0 && r.Slack > ttl/4 {
-		return fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s, or --driver sim", duration(r.Slack), duration(ttl), duration(4*r.Slack))
+		return lack{fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s", duration(r.Slack), duration(ttl), duration(4*r.Slack)), ", ", ExacterTimes}
 	}
-	return ""
+	return lack{}
 }
 
 // short returns the first evidence of which there is too little, or nil.

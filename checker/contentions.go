@@ -40,12 +40,13 @@ func (p Property) JudgeClaim(h *history.History) Result {
 			votes++
 		}
 	}
-	needed := Evidence{What: "recorded votes", Got: votes, Need: MinEvidence, Help: "try a longer --time-limit"}
+	needed := Evidence{What: "recorded votes", Got: votes, Need: MinEvidence, Advice: MoreWork, Help: wordingFor(&h.Header)[MoreWork]}
 	r := Result{
 		Property: p, Verdict: Holds, Checked: votes, Evidence: []Evidence{needed}, Count: len(found), Why: fmt.Sprintf("in %d votes it did not happen", votes),
 	}
 	if needed.Got < needed.Need {
-		r.Verdict, r.Short, r.Why = Invalid, &needed, needed.Needs()
+		r.Verdict = Invalid
+		r.lack(&r.Evidence[0])
 	}
 	if len(found) > 0 {
 		r.Verdict, r.Short, r.Key = Violated, nil, found[0].Key

@@ -22,7 +22,7 @@ type revival struct {
 }
 
 var Continuity = Property{
-	Name: "continuity", Level: "EXT", Says: "an extension revives no key that was gone", Help: "--extend 1", Votes: true, Needs: Extensions,
+	Name: "continuity", Level: "EXT", Says: "an extension revives no key that was gone", Helps: ExtendLeases, Votes: true, Needs: Extensions,
 	rules: &rules{judge: (*run).continuity, gaps: []gap{cannotExtend, noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
 }
 
@@ -58,7 +58,7 @@ func (r *run) continuity() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
-		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
+		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, MoreExtensions),
 		violated: firstOf("extensions", "revived a key that had been gone"),
 		holds:    allOf("none of %s revived a key that had been gone", "extension", "extensions"),
 	}

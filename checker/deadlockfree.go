@@ -73,7 +73,7 @@ func (r *run) deadlockFree(h facts.Healing) *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
-		evidence: countEvidence("keys that somebody asked for after all faults had ended", judged, len(keys), moreWork),
+		evidence: r.count("keys that somebody asked for after all faults had ended", judged, len(keys), MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the end of all faults at %s: no one was granted %s for %s",
 				narrative.Share(t.found, t.checked, "keys"), narrative.At(h.Bound), narrative.At(h.At), first.Key, narrative.At(byKey[first.Key].until-h.At))

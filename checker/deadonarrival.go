@@ -40,7 +40,7 @@ func (r *run) deadArrivals() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
-		evidence: r.need("acquisitions", granted, moreWork),
+		evidence: r.need("acquisitions", granted, MoreWork),
 		violated: firstOf("leases", "were over when the acquire returned"),
 		holds:    allOf("%s when the acquire returned", "lease was valid", "leases were valid"),
 	}

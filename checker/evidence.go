@@ -14,7 +14,9 @@ type Evidence struct {
 	What string `json:"what"`           // a plural: contended acquisitions
 	Got  int    `json:"got"`            // how many the run had
 	Need int    `json:"need"`           // how many the verdict Holds needs
-	Help string `json:"help,omitempty"` // what the user can do if there are too few
+	Help string `json:"help,omitempty"` // Advice in words
+
+	Advice Advice `json:"-"` // what helps if there are too few
 
 	// UnderFaults says that these are the events of the row before that happened while a fault was in
 	// force or within a TTL after it.
@@ -23,11 +25,14 @@ type Evidence struct {
 
 // Needs returns how much of the evidence is needed and was there, and what helps, as the end of a sentence.
 func (e *Evidence) Needs() string {
-	s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
-	if e.Help != "" {
-		s += ": " + e.Help
+	if e.Help == "" {
+		return e.amounts()
 	}
-	return s
+	return e.amounts() + ": " + e.Help
+}
+
+func (e *Evidence) amounts() string {
+	return fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
 }
 
 // The verdict Holds needs this evidence, unless the property says otherwise.
@@ -65,16 +70,12 @@ const underFaults = " while a fault was in force or within a TTL after it"
 
 // need returns the evidence of a property that judges events of one kind: how many there were, and
 // how many of them were in the faulty period. at holds the time of each event.
-func (r *run) need(what string, at []time.Duration, help string) []Evidence {
-	return r.needs(what, at, MinEvidence, MinUnderFaults, help)
+func (r *run) need(what string, at []time.Duration, helps Advice) []Evidence {
+	return r.needs(what, at, MinEvidence, MinUnderFaults, helps)
 }
 
-func (r *run) needs(what string, at []time.Duration, total, faulted int, help string) []Evidence {
-	faultHelp := "try a longer --time-limit, a shorter --interval or milder faults"
-	if r.History.Header.Reported { // no flag makes others acquire
-		help, faultHelp = "let the tests acquire more often, and report it", "let the tests acquire while a fault is installed"
-	}
-	rows := []Evidence{{What: what, Got: len(at), Need: total, Help: help}}
+func (r *run) needs(what string, at []time.Duration, total, faulted int, helps Advice) []Evidence {
+	rows := r.count(what, len(at), total, helps)
 	if !r.ExpectsFaults() {
 		return rows
 	}
@@ -84,28 +85,14 @@ func (r *run) needs(what string, at []time.Duration, total, faulted int, help st
 			n++
 		}
 	}
-	return append(rows, Evidence{What: what + underFaults, Got: n, Need: faulted, UnderFaults: true,
-		Help: faultHelp})
+	under := r.count(what+underFaults, n, faulted, MoreUnderFaults)
+	under[0].UnderFaults = true
+	return append(rows, under...)
 }
 
-// countEvidence returns evidence that is not counted under faults.
-func countEvidence(what string, got, need int, help string) []Evidence {
-	return []Evidence{{What: what, Got: got, Need: need, Help: help}}
-}
-
-// moreWork is the advice for most evidence.
-const moreWork = "try a longer --time-limit"
-
-// moreContention is the advice if clients did not compete enough.
-const moreContention = "try more --clients, fewer --keys or a longer --time-limit"
-
-// moreContention returns the advice if clients did not compete enough in a run, or its log does not
-// show that they did.
-func (r *run) moreContention() string {
-	if r.Imported() {
-		return "check a longer time and the logs of all hosts together"
-	}
-	return moreContention
+// count returns evidence that is not counted under faults.
+func (r *run) count(what string, got, need int, helps Advice) []Evidence {
+	return []Evidence{{What: what, Got: got, Need: need, Advice: helps, Help: wordingFor(&r.History.Header)[helps]}}
 }
 
 // contendedAcquisitions names the evidence that the verdicts on exclusion need.

@@ -36,7 +36,7 @@ func (r *run) mutualExclusion() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence:      r.need(contendedAcquisitions, r.ContendedGrants(nil), r.moreContention()),
+		evidence:      r.need(contendedAcquisitions, r.ContendedGrants(nil), MoreContention),
 		violated:      firstOf("holds", r.beganThough("began while another lease still held the lock")),
 		holds:         func(t tally) string { return noOverlap(r.Lock, plural.Count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),

@@ -27,11 +27,8 @@ const (
 	minExtensionsUnderFaults = 1
 )
 
-// moreExtensions is the advice if a lock extended too few leases.
-const moreExtensions = "try --extend, longer holds or a longer --time-limit"
-
 var Extension = Property{
-	Name: "extension", Level: "EXT", Says: "an extension is granted only while the lease is valid, by a quorum", Help: "--extend 1",
+	Name: "extension", Level: "EXT", Says: "an extension is granted only while the lease is valid, by a quorum", Helps: ExtendLeases,
 	Leads: true, Needs: Extensions,
 	rules: &rules{judge: (*run).extension, gaps: []gap{cannotExtend, noExtension, noExtensionByVotes}, exempt: []exemption{extensionVotesUnknown}},
 }
@@ -71,7 +68,7 @@ func (r *run) extension() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
-		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
+		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, MoreExtensions),
 		violated: firstOf("granted extensions", why),
 		holds:    allOf("%s granted while the lease was valid", "extension was", "extensions were"),
 	}

@@ -92,7 +92,7 @@ func (r *run) fairness() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
-		evidence: countEvidence("grants to clients that came certainly later than a waiter", judged, minTurns, moreContention),
+		evidence: r.count("grants to clients that came certainly later than a waiter", judged, minTurns, MoreContention),
 		violated: firstOf("grants to clients that came certainly later than a waiter", "came before that waiter's"),
 		holds:    allOf("%s to a client that came certainly later than a waiter, and none came before that waiter's", "grant went", "grants went"),
 	}

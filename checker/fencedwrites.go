@@ -2,7 +2,7 @@ package checker
 
 var FencedWrites = Property{
 	Name: "fenced-writes", Level: "L5", Says: "a resource that rejects lower fencing tokens applies no write of a lease after one of a later lease",
-	Help: "--fencing", Leads: true, Writes: true, Needs: FencingTokens, ToleratesStalls: true,
+	Helps: GiveFences, Leads: true, Writes: true, Needs: FencingTokens, ToleratesStalls: true,
 	rules: &rules{judge: (*run).fencedWrites, gaps: []gap{noFencing, {nil, "no write had a fencing token"}}, exempt: []exemption{ordersNoWrites}},
 }
 

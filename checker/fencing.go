@@ -18,7 +18,7 @@ type fencePair struct {
 }
 
 var FencingMonotone = Property{
-	Name: "fencing-monotone", Level: "FM", Says: "a later lease has a higher fencing token", Help: "--fencing",
+	Name: "fencing-monotone", Level: "FM", Says: "a later lease has a higher fencing token", Helps: GiveFences,
 	Leads: true, Leases: true, Needs: FencingTokens, ToleratesStalls: true,
 	rules: &rules{judge: (*run).fencingMonotone, gaps: []gap{noFencing, {nil, "no lease had a fencing token"}}, exempt: []exemption{ordersNoWrites, sharesHolds}},
 }
@@ -39,7 +39,7 @@ func (r *run) fencingMonotone() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, note: noteOn(without, "%s no fencing token", "lease had", "leases had"),
-		evidence: r.need("contended acquisitions with a fencing token", r.ContendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), moreContention),
+		evidence: r.need("contended acquisitions with a fencing token", r.ContendedGrants(func(l *history.Lease) bool { return l.Fence != 0 && l.Mode != history.ModeRead }), MoreContention),
 		violated: firstOf("leases", "had a fencing token no higher than that of an earlier one"),
 		holds:    allOf("the fencing tokens of %s grew in the order in which they were granted", "lease", "leases"),
 	}

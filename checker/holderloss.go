@@ -9,7 +9,7 @@ import (
 )
 
 var HolderLoss = Property{
-	Name: "holder-loss", Level: "DF", Says: "a key whose holder is gone is granted to another within a bound", Help: "--faults client-kill",
+	Name: "holder-loss", Level: "DF", Says: "a key whose holder is gone is granted to another within a bound", Helps: CrashClients,
 	rules: &rules{judge: (*run).holderLoss, gaps: []gap{{nil, "no lock's holder was lost while another asked for it"}}},
 }
 

@@ -116,7 +116,7 @@ func (r *run) keyLifetime() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: tokens}, violations: found, late: true, needsSlack: true,
-		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
+		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", narrative.Share(t.found, t.checked, "stored tokens"), narrative.At(ttl), first.Key)
 		},

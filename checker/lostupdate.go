@@ -73,7 +73,7 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 
 var NoLostUpdate = Property{
 	Name: "no-lost-update", Level: "RMW", Says: "where the resource compares and sets, no update rests on a value that another has replaced",
-	Help: "--resource cas-mark-first", Writes: true, Needs: CompareAndSet, NotOfLock: true,
+	Helps: CompareWrites, Writes: true, Needs: CompareAndSet, NotOfLock: true,
 	rules: &rules{
 		judge:  (*run).noLostUpdate,
 		gaps:   []gap{{func(h *history.Packed) bool { return h.Header.Resource == "" }, "the guarded resource does not compare and set"}, {nil, "nothing was written to the guarded resource"}},
@@ -96,7 +96,7 @@ func (r *run) noLostUpdate() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need("updates under contended leases", contended, moreContention),
+		evidence: r.need("updates under contended leases", contended, MoreContention),
 		violated: firstOf("updates", "were computed from a value that another had replaced"),
 		holds:    allOf("none of the %s was computed from a value that another had replaced", "update", "updates"),
 		note:     fmt.Sprintf("; the comparison refused %s", plural.Count(refused, "write", "writes")),

@@ -8,7 +8,7 @@ import (
 
 var MinorityFailure = Property{
 	Name: "minority-failure", Level: "AV", Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
-	Help:  "--faults pause --targets minority",
+	Helps: FailMinorities,
 	rules: &rules{judge: (*run).minorityFailure, gaps: []gap{{nil, "no lease was granted while a minority of masters failed"}}},
 }
 

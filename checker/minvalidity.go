@@ -67,7 +67,7 @@ func (r *run) minValidity() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
-		evidence: r.need("grants with recorded votes", judged, moreWork),
+		evidence: r.need("grants with recorded votes", judged, MoreWork),
 		violated: firstOf("grants", "were valid while "+fewer(q)+" stored the token"),
 		holds:    allOf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", "grant", "grants"),
 	}

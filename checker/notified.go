@@ -74,7 +74,7 @@ func (r *run) notified() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
-		evidence: r.need("critical sections and writes", judged, moreWork),
+		evidence: r.need("critical sections and writes", judged, MoreWork),
 		violated: firstOf("sections and writes", "were begun by a client whose lease was over, and which had not stood still"),
 		holds:    allOf("of %s none was begun under a lease that was over", "section or write", "sections and writes"),
 	}

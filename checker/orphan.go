@@ -98,7 +98,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
-		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
+		evidence: r.need("released keys whose master was asked within a TTL", asked, MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", narrative.Share(t.found, t.checked, "keys"), narrative.At(first.At), first.Key)
 		},
@@ -219,7 +219,7 @@ func (r *run) released() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: max(len(judged), len(found))}, violations: found, late: true, needsSlack: true,
-		evidence: r.need("releases whose masters were asked within a TTL", judged, moreWork),
+		evidence: r.need("releases whose masters were asked within a TTL", judged, MoreWork),
 		violated: firstOf("releases", "succeeded and left no quorum of masters to others"),
 		holds:    allOf("none of %s left fewer than a quorum of masters to others", "release", "releases"),
 	}

@@ -92,7 +92,7 @@ func (r *run) ownKeys() *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
-		evidence: r.need(what, judged, moreWork),
+		evidence: r.need(what, judged, MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", plural.Count(t.found, "time", "times"), narrative.At(first.At), first.Key)
 		},

@@ -16,7 +16,7 @@ type Property struct {
 	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
 	Says  string `json:"-"`        // the sentence
 	Title string `json:"-"`        // the name in reports; "": Name
-	Help  string `json:"-"`        // the flags that make a scenario test it; "": none are known
+	Helps Advice `json:"-"`        // what makes a scenario exercise it; 0: nothing is known
 
 	Needs           Feature `json:"-"` // what the lock or the guarded resource must have
 	Votes           bool    `json:"-"` // it rests on the masters' votes, or on the tokens that they store

@@ -44,7 +44,7 @@ func (r *run) quorumOfYes() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
-		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
+		evidence: r.need("acquisitions with recorded votes", judged, MoreWork),
 		violated: firstOf("leases", "were granted without the yes of "+plural.Count(q, "master", "masters")),
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s on the yes of at least %s", plural.Count(t.checked, "lease rested", "leases rested"), plural.Count(q, "master", "masters"))

@@ -95,7 +95,7 @@ func (r *run) quorumGranted() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,
-		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
+		evidence: r.need("attempts that a quorum voted for", judged, MoreWork),
 		violated: firstOf("attempts", "that a quorum voted for in time were not granted"),
 		holds:    allOf("%s that a quorum voted for in time, and all were granted", "attempt", "attempts"),
 	}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"lockpick/checker/narrative"
@@ -39,6 +40,39 @@ type Result struct {
 	Count      int                   `json:"count,omitempty"`      // how many violations were found
 	Violations []narrative.Violation `json:"violations,omitempty"` // the first MaxViolations violations, in order of time
 	Others     []Mark                `json:"-"`                    // the violations after these, without reasons
+
+	lacks lack // what Why says, if there is an advice in it
+}
+
+// lack is what a history lacks for the verdict Holds, and what helps.
+type lack struct {
+	what, separator string
+	helps           Advice
+}
+
+// lack makes too little evidence, one of res.Evidence, the reason of the verdict.
+func (res *Result) lack(e *Evidence) {
+	res.Short, res.Why, res.lacks = e, e.Needs(), lack{e.amounts(), ": ", e.Advice}
+}
+
+// Reword returns the result with each advice in other words; nil: in those that it has.
+func (res Result) Reword(w Wording) Result {
+	if w == nil {
+		return res
+	}
+	if res.lacks != (lack{}) {
+		res.Why = w.of(res.lacks)
+	}
+	evidence := res.Evidence
+	res.Evidence = slices.Clone(evidence)
+	for i := range evidence {
+		e := &res.Evidence[i]
+		e.Help = w[e.Advice]
+		if res.Short == &evidence[i] {
+			res.Short = e
+		}
+	}
+	return res
 }
 
 // Mark is a violation without its reason.

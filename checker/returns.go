@@ -55,7 +55,7 @@ func (r *run) callsThat(wrong, did, otherwise string, excused func(*history.Op) 
 	}
 	return &judgement{
 		tally: tally{checked: len(calls)}, violations: found,
-		evidence: r.need("calls of the lock", calls, moreWork),
+		evidence: r.need("calls of the lock", calls, MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			on := ""
 			if first.Key != "" { // else it was not a call for a key: the lock was made, or closed

@@ -56,7 +56,7 @@ func (r *run) beliefsIn(all []facts.Hold) *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: r.overlaps(overlaps, r.explainSections),
-		evidence: r.need("critical sections that were contended", contended, moreContention),
+		evidence: r.need("critical sections that were contended", contended, MoreContention),
 		violated: firstOf("critical sections", r.beganThough("began while another client was still in one")),
 		holds: func(t tally) string {
 			return noOverlap(r.Lock, plural.Count(t.checked, "critical section", "critical sections"))

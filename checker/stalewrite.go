@@ -31,7 +31,7 @@ func (r *run) staleWrites(w facts.AppliedWrites, fenced bool) *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: w.Judged}, violations: found,
-		evidence: r.need("applied writes of contended leases", w.Contended, moreContention),
+		evidence: r.need("applied writes of contended leases", w.Contended, MoreContention),
 		violated: firstOf("applied writes", "came after a write of a later lease"),
 		note:     note,
 		holds:    allOf("none of the %s came after a write of a later lease", "applied write", "applied writes"),

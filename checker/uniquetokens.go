@@ -41,7 +41,7 @@ func (r *run) uniqueTokens() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: len(granted)}, violations: found,
-		evidence: r.need("acquisitions", granted, moreWork),
+		evidence: r.need("acquisitions", granted, MoreWork),
 		violated: firstOf("acquisitions", "carried a token that an earlier one had carried"),
 		holds:    allOf("the tokens of %s were all different", "acquisition", "acquisitions"),
 	}

@@ -68,7 +68,7 @@ func (r *run) judgeWaits(waits []facts.Wait, bound time.Duration, more func(fact
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
-		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
+		evidence: r.count("leases granted "+during, judged, minWaits, MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
 				narrative.At(bound), during, plural.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)

@@ -73,7 +73,7 @@ func (r *run) wakeUp() *judgement {
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
-		evidence: countEvidence("leases granted while nothing was wrong and nobody held the lock", judged, minWaits, moreWork),
+		evidence: r.count("leases granted while nothing was wrong and nobody held the lock", judged, minWaits, MoreWork),
 		violated: func(t tally, first *narrative.Violation) string {
 			return fmt.Sprintf("clients waited for a key that nobody held, and sent nothing for longer than the %s that the lock states, %s: the first for %s, from %s on %s",
 				narrative.At(h.Retry), plural.Count(t.found, "time", "times"), narrative.At(first.Until-first.At), narrative.At(first.At), first.Key)

@@ -58,6 +58,7 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	} else if testing.Short() {
 		opt.Most = 1
 	}
+	opt.Wording = auditWording(opt.Most > 0)
 	ctx := t.Context()
 	if limit := max(given.time, *flagTime); limit > 0 {
 		var cancel context.CancelFunc

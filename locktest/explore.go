@@ -33,10 +33,7 @@ func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	if r.replayKept(c) {
 		return
 	}
-	e := search.ExploreOptions{Base: c.base, Schedules: c.schedules, TimeLimit: c.time, Properties: c.base.Properties, Run: r.run}
-	if c.real {
-		e.Workers = min(runtime.GOMAXPROCS(0), 2) // more runs at a time would disturb each other
-	}
+	e := r.exploration(c)
 	found, err := search.Explore(t.Context(), e)
 	if err != nil {
 		t.Fatalf("locktest: %v", err)
@@ -60,6 +57,15 @@ func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	}
 	t.Logf("%s: no violation in %d schedules, %v of "+kind+" time, %d leases; %s", strings.Join(c.base.Properties, ", "),
 		found.Schedules, found.Simulated.Round(time.Second), found.Counts.Granted, why(found))
+}
+
+// exploration returns the schedules that the options ask for.
+func (r *runner) exploration(c *config) search.ExploreOptions {
+	e := search.ExploreOptions{Base: c.base, Schedules: c.schedules, TimeLimit: c.time, Properties: c.base.Properties, Run: r.run, Wording: exploreWording}
+	if c.real {
+		e.Workers = min(runtime.GOMAXPROCS(0), 2) // more runs at a time would disturb each other
+	}
+	return e
 }
 
 // Run runs one scenario, from a file such as those of testdata/lockpick, and fails the test if the run

@@ -153,7 +153,7 @@ type Judgement struct {
 	Property string
 	Verdict  checker.Verdict
 	Why      string
-	Help     string
+	Help     string               // what to do about Why, if that is no lack of evidence
 	Evidence []checker.Evidence   // its contribution to the evidence of all schedules; none: it proves nothing
 	First    *narrative.Violation // nil: none
 	Faults   []string             // kinds of faults in the reason of First
@@ -163,9 +163,6 @@ type Judgement struct {
 // JudgementOf returns what a verdict says of a history with these faults.
 func JudgementOf(v *checker.Result, faults []*history.Fault) Judgement {
 	j := Judgement{Property: v.Name, Verdict: v.Verdict, Why: v.Why, Evidence: EvidenceOf(v)}
-	if v.Short != nil {
-		j.Help = v.Short.Help
-	}
 	if v.Verdict == checker.Violated && len(v.Violations) > 0 {
 		j.Explain(&v.Violations[0], faults)
 	}

@@ -26,6 +26,8 @@ type ExploreOptions struct {
 
 	Run Runner // runs a schedule; nil: the simulator
 
+	Wording checker.Wording // of advice; nil: names of flags
+
 	Live Live // of schedules, or without their number of milliseconds; may be nil
 }
 
@@ -140,12 +142,23 @@ func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int) (*
 	if err != nil {
 		return nil, err
 	}
+	for i := range r.Verdicts {
+		r.Verdicts[i] = r.Verdicts[i].Reword(e.Wording)
+	}
 	t := &trial{number: i, scenario: scenario, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
 	t.coverage.add(Strikes(h))
 	if run != nil && t.whole() {
 		t.history = h
 	}
 	return t, nil
+}
+
+// wording returns the words for advice.
+func (e *ExploreOptions) wording() checker.Wording {
+	if e.Wording == nil {
+		return checker.FlagWording
+	}
+	return e.Wording
 }
 
 // Runner runs a complete scenario and returns its history. It may be called from several

@@ -278,7 +278,7 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 	x.Settled = !x.collect && lastNeeded(x.asked) >= 0
 	for i := range x.Properties {
 		l := &x.Properties[i]
-		switch missing := l.missing(x, e.Base); {
+		switch missing := l.missing(x, &e); {
 		case l.Violated > 0:
 			l.Verdict = checker.Violated
 		case missing != "":
@@ -355,30 +355,34 @@ func (x *ExploreResult) Caveats() []string {
 
 // missing explains what the schedules lack to prove anything, and what helps. It returns "" if they lack
 // nothing.
-func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string {
+func (l *PropertyCount) missing(x *ExploreResult, e *ExploreOptions) string {
+	advised := func(what string, advice checker.Advice) string {
+		if words := e.wording()[advice]; words != "" {
+			return what + ": " + words
+		}
+		return what
+	}
 	tried := plural.Count(x.Schedules, "schedule", "schedules")
 	if l.Conclusive == 0 {
-		most, help := "the search ended before the first", helpInconclusive
+		most, help := "the search ended before the first", checker.MoreInEachSchedule
 		if len(l.Lacking) > 0 {
 			most = slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
 		}
 		if l.Tested == 0 {
-			if help = l.Help; l.Needs == checker.FencingTokens && base.Fencing {
-				help = ": the lock has to give one with each lease"
-			} else if help != "" {
-				help = ": try " + help
+			if help = l.Helps; l.Needs == checker.FencingTokens && e.Base.Fencing {
+				help = checker.FenceEachLease
 			}
 		}
 		if x.Schedules <= 1 {
-			return fmt.Sprintf("%s proved nothing: %s%s", tried, most, help)
+			return advised(fmt.Sprintf("%s proved nothing: %s", tried, most), help)
 		}
-		return fmt.Sprintf("none of %s was conclusive, most often (%d times) because %s%s", tried, l.Lacking[most], most, help)
+		return advised(fmt.Sprintf("none of %s was conclusive, most often (%d times) because %s", tried, l.Lacking[most], most), help)
 	}
-	for _, kind := range base.FaultNames() {
+	for _, kind := range e.Base.FaultNames() {
 		if b := x.Kinds[kind]; b == nil || b.TookEffect == 0 {
-			how := "it was never drawn: try more --schedules"
+			how := advised("it was never drawn", checker.MoreSchedules)
 			if b != nil {
-				how = fmt.Sprintf("%d were installed, %d skipped: leave it out of --faults, or see docs/scenarios.md for what it needs", b.Installed, b.Skipped)
+				how = advised(fmt.Sprintf("%d were installed, %d skipped", b.Installed, b.Skipped), checker.LeaveOutFault)
 			}
 			return fmt.Sprintf("the fault %s never took effect in %s: %s", kind, tried, how)
 		}

@@ -15,6 +15,3 @@ func lacking(v *checker.Result) string {
 	}
 	return cmp.Or(v.Why, "the checker could not decide")
 }
-
-// helpInconclusive ends a sentence with advice that makes schedules conclusive.
-const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"

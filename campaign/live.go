@@ -43,7 +43,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 		if !live.Due() || live.Judge() == nil {
 			return false
 		}
-		c.violations.Store(1)
+		c.stopping.Store(true)
 		soon()
 		return true
 	}

@@ -37,6 +37,6 @@ func (c *campaign) showStatus(working context.Context) {
 	}
 	c.opt.Live(Status{
 		Stage: stage, Elapsed: now, Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
-		Faults: c.nemesis.Active(), Violations: c.watch.Violations() + int(c.violations.Load()),
+		Faults: c.nemesis.Active(), Violations: c.watch.Violations(), Stopping: c.stopping.Load(),
 	})
 }

@@ -59,7 +59,8 @@ type Status struct {
 	Limit      time.Duration
 	Granted    int
 	Faults     []string // installed now
-	Violations int
+	Violations int      // of mutual exclusion (L2), which is counted while a run goes on; everything else is judged when it is over
+	Stopping   bool     // another property is violated, and the run stops for it (stop_on_violation)
 }
 
 // Run runs a scenario and returns its folder in the store, its history and its result. If ctx ends, Run
@@ -235,7 +236,7 @@ type campaign struct {
 	recorder   *history.Recorder
 	nemesis    *nemesis.Nemesis
 	watch      checker.Watch
-	violations atomic.Int64 // violations that watch does not count
+	stopping   atomic.Bool // a violation that watch does not count stops the run
 	granted    atomic.Int64
 	visiting   atomic.Bool // the final acquisitions have begun
 	stopVisits atomic.Pointer[context.CancelCauseFunc]

@@ -11,6 +11,7 @@ import (
 	xterm "golang.org/x/term"
 
 	"lockpick/campaign"
+	"lockpick/checker"
 	"lockpick/reports/term"
 )
 
@@ -111,7 +112,8 @@ func (p *progress) done() {
 	}
 }
 
-// describe renders a status in one line: elapsed time, stage, leases granted, violations, and current faults.
+// describe renders a status in one line: elapsed time, stage, leases granted, violations of mutual exclusion, and current
+// faults. It names the level, because no other property is judged before the run is over.
 func describe(s campaign.Status) string {
 	faults := "no fault now"
 	if len(s.Faults) > 0 {
@@ -120,5 +122,9 @@ func describe(s campaign.Status) string {
 	if r := []rune(faults); len(r) > 60 {
 		faults = string(r[:59]) + "…"
 	}
-	return fmt.Sprintf("%5.1fs of %v, %s: leases granted: %d, violations so far: %d; %s", s.Elapsed.Seconds(), s.Limit, s.Stage, s.Granted, s.Violations, faults)
+	violations := fmt.Sprintf("%s violations: %d", checker.MutualExclusion.Level, s.Violations)
+	if s.Stopping {
+		violations = "violated, stopping"
+	}
+	return fmt.Sprintf("%5.1fs of %v, %s: leases granted: %d, %s; %s", s.Elapsed.Seconds(), s.Limit, s.Stage, s.Granted, violations, faults)
 }

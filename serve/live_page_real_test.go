@@ -74,21 +74,21 @@ func TestLivePage(t *testing.T) {
 		},
 	}
 	tell(l)
-	b.Wait("the first state", is("state", "no violation so far")+" && "+is("what", "going on"))
+	b.Wait("the first state", is("state", "no L2 violation so far")+" && "+is("what", "going on"))
 	b.Wait("its counts", is("counts", "2,400")+" && "+is("counts", "<img src=x>"))
 	b.Wait("its faults", is("force", "for 10.0 s: m3 was paused")+` && [...document.querySelectorAll('#faults tr')].map((r) => [...r.cells].map((c) => c.textContent).join(' ')).join('; ') === 'kill 2 2 1 at 60.0 s: m2 was killed; pause 1 0 0 at 4 min 50 s: m3 was paused'`)
 	b.Wait("its bars", `document.querySelectorAll('#grants .bar').length === 150 && document.querySelectorAll('#grants .band').length === 3 && !document.querySelector('#grants .violation')`)
 	at := 295.5
 	l.Violations, l.First, l.Phase, l.Silent = 2, &at, phaseSilent, 12
 	tell(l)
-	b.Wait("the violations", is("state", "✕ 2 violations so far")+" && "+is("what", "Nothing was recorded for 12 s")+` && document.querySelector('#grants .violation')?.x.baseVal.value > 900`)
+	b.Wait("the violations", is("state", "✕ 2 L2 violations so far")+" && "+is("what", "Nothing was recorded for 12 s")+` && document.querySelector('#grants .violation')?.x.baseVal.value > 900`)
 	b.Picture("live")
 	l.Phase = phaseJudging
 	tell(l)
 	b.Wait("the judging", is("what", "being judged"))
 	l.Phase, l.Report = phaseDone, "/store/a%20run/report.html"
 	tell(l)
-	b.Wait("the report", `document.querySelector('#what a')?.getAttribute('href') === '/store/a%20run/report.html' && `+is("state", "✕ 2 violations")+` && !`+is("state", "so far"))
+	b.Wait("the report", `document.querySelector('#what a')?.getAttribute('href') === '/store/a%20run/report.html' && `+is("state", "✕ 2 L2 violations")+` && !`+is("state", "so far"))
 	said, requests := b.Heard()
 	for _, s := range said {
 		t.Errorf("the page said: %s", s)

@@ -27,7 +27,7 @@ function rate(l) {
     parts.push(t);
   }
   byId('grants', SVGElement).replaceChildren(...parts);
-  byId('grants-text').textContent = 'Leases granted ' + (each === 1 ? 'in each second' : 'in each ' + each + ' s') + ', at most ' + number(most) + '. Shaded: a fault is in force.' + (l.first !== null ? ' Red line: the first violation, at ' + l.first.toFixed(3) + ' s.' : '');
+  byId('grants-text').textContent = 'Leases granted ' + (each === 1 ? 'in each second' : 'in each ' + each + ' s') + ', at most ' + number(most) + '. Shaded: a fault is in force.' + (l.first !== null ? ' Red line: the first L2 violation, at ' + l.first.toFixed(3) + ' s.' : '');
 }
 
 function faults(l) {
@@ -51,7 +51,7 @@ function show(l) {
   };
   byId('live').dataset.phase = l.phase;
   byId('live').className = l.violations ? 'violated' : '';
-  byId('state').textContent = (l.violations ? '✕ ' + number(l.violations) + (l.violations === 1 ? ' violation' : ' violations') : 'no violation') + (l.phase === 'done' ? '' : ' so far');
+  byId('state').textContent = (l.violations ? '✕ ' + number(l.violations) + (l.violations === 1 ? ' L2 violation' : ' L2 violations') : 'no L2 violation') + (l.phase === 'done' ? '' : ' so far');
   const what = byId('what');
   if (what.dataset.phase !== l.phase || l.phase === 'silent') { // what does not change is not announced again
     what.dataset.phase = l.phase;

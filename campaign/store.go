@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -228,13 +229,13 @@ const compressFrom = 16 << 20
 
 // CompressLong compresses the history of a finished and judged run if it is long. Readers of histories find
 // it under its plain name, too.
-func CompressLong(dir string, r *judge.Result) error {
+func CompressLong(ctx context.Context, dir string, r *judge.Result) error {
 	path := filepath.Join(dir, judge.HistoryFile)
 	info, err := os.Stat(path)
 	if err != nil || info.Size() < compressFrom {
 		return err
 	}
-	compressed, err := history.Compress(path)
+	compressed, err := history.Compress(ctx, path)
 	if err == nil {
 		r.History = compressed
 	}

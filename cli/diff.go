@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/reports/diff"
 	"lockpick/reports/term"
 )
@@ -29,13 +30,17 @@ without a result, such as that of a harness that was killed, is judged first.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var runs [2]diff.Run
 			for i, name := range args {
-				var err error
-				if runs[i], err = diff.Open(campaign.Store{Dir: store}, name); err != nil {
+				run, _, err := judge.Interruptible(cmd.Context(), func() (diff.Run, *judge.Result, error) {
+					run, err := diff.Open(campaign.Store{Dir: store}, name)
+					return run, nil, err
+				})
+				if err != nil {
 					return orUsage(fmt.Errorf("%s: %w", name, err))
 				}
+				runs[i] = run
 			}
 			d := diff.Compare(runs[0], runs[1])
 			if asJSON {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockpick/campaign/judge"
 	"lockpick/internal/wholefile"
 )
 
@@ -113,6 +115,19 @@ func (all outputs) write() error {
 		}
 	}
 	return nil
+}
+
+// untilDone is a writer that returns the cause of a context as soon as that ends.
+type untilDone struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w *untilDone) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, &judge.HarnessError{Err: context.Cause(w.ctx)}
+	}
+	return w.Writer.Write(p)
 }
 
 // writeStored writes a file of the store completely or not at all: after an error, any earlier file of that name

@@ -84,7 +84,7 @@ func runScenario(ctx context.Context, s scenario.Scenario, opt campaign.Options,
 		}
 		return err
 	}
-	if err := campaign.CompressLong(dir, r); err != nil { // before the page, which links the history
+	if err := campaign.CompressLong(ctx, dir, r); err != nil { // before the page, which links the history
 		fmt.Fprintf(os.Stderr, "lockpick: the history stays as it was written: %v\n", err)
 	}
 	if err := writeReport(dir, h, r); err != nil {

@@ -173,7 +173,7 @@ func showAs(ctx context.Context, path string, flags showFlags) error {
 		return usageError{fmt.Errorf("--violation %d: the run has %d listed violations", flags.number, all)}
 	}
 	return writeOutput(cmp.Or(flags.file, "-"), func(w io.Writer, _ string) error {
-		err := format.Write(w, x)
+		err := format.Write(&untilDone{ctx, w}, x)
 		if errors.Is(err, reports.ErrNothingToShow) {
 			return usageError{err}
 		}

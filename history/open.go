@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -130,10 +131,10 @@ const (
 
 // Compress replaces the history at path by a compressed file, path with ZstdSuffix, and
 // returns its name. It removes the plain file only after it has synced the compressed file to the
-// disk, read it back and found it equal. If anything fails, the plain file stays unchanged.
-func Compress(path string) (string, error) {
+// disk, read it back and found it equal. If anything fails or ctx ends, the plain file stays unchanged.
+func Compress(ctx context.Context, path string) (string, error) {
 	compressed := path + ZstdSuffix
-	if err := compress(path, compressed); err != nil {
+	if err := compress(ctx, path, compressed); err != nil {
 		return "", fmt.Errorf("history: compress %s: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -142,7 +143,7 @@ func Compress(path string) (string, error) {
 	return compressed, nil
 }
 
-func compress(from, to string) error {
+func compress(ctx context.Context, from, to string) error {
 	plain, err := otherfile.Open(from)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func compress(from, to string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := io.Copy(z, plain); err != nil {
+		if _, err := io.Copy(z, &untilDone{ctx, plain}); err != nil {
 			z.Close()
 			return err
 		}
@@ -167,12 +168,25 @@ func compress(from, to string) error {
 		if err := out.Sync(); err != nil {
 			return err
 		}
-		return sameContent(plain, out)
+		return sameContent(ctx, plain, out)
 	})
 }
 
+// untilDone is a reader that returns the cause of a context as soon as that ends.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *untilDone) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
 // sameContent reads a compressed file back and compares it with the plain file.
-func sameContent(plain, compressed *os.File) error {
+func sameContent(ctx context.Context, plain, compressed *os.File) error {
 	for _, f := range []*os.File{plain, compressed} {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return err
@@ -185,6 +199,9 @@ func sameContent(plain, compressed *os.File) error {
 	defer z.Close()
 	a, b := make([]byte, 1<<16), make([]byte, 1<<16)
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		n, err := io.ReadFull(plain, a)
 		m, problem := io.ReadFull(z, b)
 		if !bytes.Equal(a[:n], b[:m]) || (err == nil) != (problem == nil) {

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func TestCompressedHistoriesAreReadByThePlainName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compressed, err := Compress(path)
+	compressed, err := Compress(t.Context(), path)
 	if err != nil || compressed != path+ZstdSuffix {
 		t.Fatal(compressed, err)
 	}
@@ -87,7 +88,7 @@ func TestGzip(t *testing.T) {
 // is read, and that a corrupted one is refused.
 func TestACompressedFileThatIsCutShortIsTorn(t *testing.T) {
 	path, _ := written(t, 50_000)
-	compressed, err := Compress(path)
+	compressed, err := Compress(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestCompressLeavesThePlainFileWhereItFails(t *testing.T) {
 	if err := os.Mkdir(path+ZstdSuffix, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compress(path); err == nil {
+	if _, err := Compress(t.Context(), path); err == nil {
 		t.Error("a folder was replaced")
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -141,5 +142,31 @@ func TestScanStopsWhereItIsTold(t *testing.T) {
 		return nil
 	}); !errors.Is(err, stop) || n != 3 {
 		t.Errorf("%d operations, %v", n, err)
+	}
+}
+
+// TestCompressIsInterrupted: nothing is compressed once the context has ended, and the plain file stays alone.
+func TestCompressIsInterrupted(t *testing.T) {
+	path, content := written(t, 5_000)
+	told := errors.New("told to stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(told)
+	if _, err := Compress(ctx, path); !errors.Is(err, told) {
+		t.Errorf("%v, want %v", err, told)
+	}
+	plain, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(plain, content) {
+		t.Errorf("the plain file changed: %v", err)
+	}
+	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) != 1 {
+		t.Errorf("%d files are left: %v", len(all), err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := sameContent(ctx, f, f); !errors.Is(err, told) {
+		t.Errorf("what was written is read back: %v", err)
 	}
 }

@@ -263,3 +263,27 @@ func TestCompare(t *testing.T) {
 		t.Error("what is not a result of an audit is taken for one")
 	}
 }
+
+// TestReasonsNameNoFlagsOfARun: an audit has no --clients and no --time-limit, so no cell that proves too little asks for them.
+func TestReasonsNameNoFlagsOfARun(t *testing.T) {
+	r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: 1, Most: 1, Store: campaign.Store{Dir: t.TempDir()}}, Lock: "single", Only: []string{"overrun", "dead-holder"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := 0
+	for _, row := range r.Rows {
+		for _, c := range row.Cells {
+			for _, f := range c.Findings {
+				if f.Outcome == Inconclusive {
+					short++
+				}
+				if strings.Contains(f.Why, "--") {
+					t.Errorf("%s, %s: %s", row.ID, f.Property, f.Why)
+				}
+			}
+		}
+	}
+	if short == 0 {
+		t.Error("no cell proves too little")
+	}
+}

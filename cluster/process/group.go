@@ -30,6 +30,7 @@ type group struct {
 	life        context.Context // ends with Close
 	end         context.CancelFunc
 	masters     []*master
+	ports       Ports // of its servers
 	access      cluster.Access
 	certificate *tls.Config // of links; nil: they speak no TLS
 	shim        error       // the reason why the faults of the shim are not available; nil if they are
@@ -169,7 +170,7 @@ func (g *group) Access() cluster.Access { return g.access }
 // startAll starts all masters and their replicas, with the shim or without.
 func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, logs, shim string) error {
 	each := 1 + cfg.Replicas
-	ports, err := FreePorts(cfg.Masters * each)
+	ports, err := g.ports.Take(cfg.Masters * each)
 	if err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, erro
 		if err := server.engine.Remove(); err != nil {
 			return server, err
 		}
-		ports, err := FreePorts(1)
+		ports, err := g.ports.Take(1)
 		if err != nil {
 			return server, err
 		}
@@ -305,6 +306,7 @@ func (g *group) remove() error {
 	g.end()
 	g.links.Close()
 	errs := g.removeMasters()
+	g.ports.Release()
 	if g.root != "" {
 		errs = append(errs, RemoveRoot(g.root))
 		g.alive.release()

@@ -1,11 +1,15 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
+	"sync"
+	"syscall"
 )
 
 // firstPort and lastPort limit the ports of masters. They are below the range that systems use
@@ -14,9 +18,18 @@ import (
 // not start again.
 const firstPort, lastPort = 16000, 32000
 
-// FreePorts finds n different ports of 127.0.0.1 on which no program listens. They are not
-// reserved, so callers must handle a port that is taken.
-func FreePorts(n int) ([]int, error) {
+// Ports are the ports of 127.0.0.1 that a cluster has until Release. No other cluster of this user gets one of them, in
+// whatever process it is: nobody listens on the port of a master that is down. Other programs may take them nevertheless. The
+// zero value has none.
+type Ports struct {
+	mu  sync.Mutex
+	all []int
+}
+
+// Take finds n different ports on which no program listens.
+func (p *Ports) Take(n int) ([]int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	first, last := firstPort, lastPort
 	if lo, hi, ok := outgoingPorts(); ok && lo < last && hi > first {
 		switch { // the range was widened: use the larger part outside it
@@ -37,14 +50,84 @@ func FreePorts(n int) ([]int, error) {
 			continue
 		}
 		taken[port] = true
+		if free, err := reserve(port); err != nil {
+			return nil, err
+		} else if !free {
+			continue
+		}
+		p.all = append(p.all, port)
 		ln, err := net.Listen("tcp", address(port))
-		if err != nil {
+		if err != nil { // it stays reserved, which harms nobody
 			continue
 		}
 		ln.Close()
 		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+// Release gives the ports back.
+func (p *Ports) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, port := range p.all {
+		free(port)
+	}
+	p.all = nil
+}
+
+// reserved are the ports that clusters of this process have. In a file of the folder of all roots, the byte with the number
+// of each of them is locked. The kernel releases the locks when the process ends, and all of them when it closes the file.
+var reserved = struct {
+	mu    sync.Mutex
+	file  *os.File
+	ports map[int]bool
+}{ports: map[int]bool{}}
+
+// portsFile is that file. It stays empty.
+const portsFile = "ports"
+
+// reserve reserves a port, unless a cluster has it.
+func reserve(port int) (bool, error) {
+	reserved.mu.Lock()
+	defer reserved.mu.Unlock()
+	if reserved.ports[port] {
+		return false, nil
+	}
+	if reserved.file == nil {
+		folder, err := dataFolder()
+		if err != nil {
+			return false, err
+		}
+		if reserved.file, err = os.OpenFile(filepath.Join(folder, portsFile), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600); err != nil {
+			return false, err
+		}
+	}
+	switch err := lockByte(reserved.file, port, syscall.F_WRLCK); {
+	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reserve port %d in %s: %w", port, reserved.file.Name(), err)
+	}
+	reserved.ports[port] = true
+	return true, nil
+}
+
+func free(port int) {
+	reserved.mu.Lock()
+	defer reserved.mu.Unlock()
+	delete(reserved.ports, port)
+	_ = lockByte(reserved.file, port, syscall.F_UNLCK)
+}
+
+// lockByte locks a byte of a file for this process, or unlocks it, without waiting.
+func lockByte(f *os.File, number int, how int16) error {
+	for {
+		err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: how, Start: int64(number), Len: 1})
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -39,24 +39,6 @@ func TestIdentityTellsProcessesApart(t *testing.T) {
 	}
 }
 
-func TestPortsLieOutsideTheRangeOfOutgoingConnections(t *testing.T) {
-	ports, err := FreePorts(20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lo, hi, ok := outgoingPorts()
-	seen := map[int]bool{}
-	for _, p := range ports {
-		if seen[p] {
-			t.Errorf("port %d twice", p)
-		}
-		seen[p] = true
-		if ok && p >= lo && p <= hi {
-			t.Errorf("port %d lies between %d and %d", p, lo, hi)
-		}
-	}
-}
-
 // TestAProbeAllocatesNoSizeOfAStranger: whatever answers on a master's port, its sizes and lines are bounded.
 func TestAProbeAllocatesNoSizeOfAStranger(t *testing.T) {
 	for _, reply := range []string{

@@ -39,7 +39,9 @@ func startSentinels(t *testing.T) *sentinels {
 	if err != nil {
 		t.Skip("there is no redis-sentinel (Debian's package redis-sentinel)")
 	}
-	ports, err := FreePorts(6)
+	var reserved Ports
+	t.Cleanup(reserved.Release)
+	ports, err := reserved.Take(6)
 	if err != nil {
 		t.Fatal(err)
 	}

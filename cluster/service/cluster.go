@@ -36,7 +36,7 @@ type nodes struct {
 
 	mu      sync.Mutex
 	closed  bool
-	ports   []int                      // that were given to nodes and links
+	ports   process.Ports              // of nodes and links
 	clients map[route]*cluster.TCPLink // from is the number of a client's name in names
 	fronts  map[front]*cluster.TCPLink // links that all dial: they route to those in pairs
 	pairs   map[route]*cluster.TCPLink // from one node to another
@@ -146,31 +146,13 @@ func (c *nodes) prepare(cfg cluster.Config) error {
 	return nil
 }
 
-// given has the ports of all nodes and links in this process. No one listens on the port of a link while its node is down, and
-// the nodes of another run would be dialled there.
-var given = struct {
-	mu    sync.Mutex
-	ports map[int]bool
-}{ports: map[int]bool{}}
-
-// freePort returns a port that no one listens on and that was not given to another node or link.
+// freePort returns a port for a node or a link. No one listens on the port of a link while its node is down.
 func (c *nodes) freePort() (int, error) {
-	for {
-		free, err := process.FreePorts(1)
-		if err != nil {
-			return 0, err
-		}
-		given.mu.Lock()
-		taken := given.ports[free[0]]
-		given.ports[free[0]] = true
-		if !taken {
-			c.ports = append(c.ports, free[0])
-		}
-		given.mu.Unlock()
-		if !taken {
-			return free[0], nil
-		}
+	free, err := c.ports.Take(1)
+	if err != nil {
+		return 0, err
 	}
+	return free[0], nil
 }
 
 // each runs f for all nodes at the same time.
@@ -260,11 +242,7 @@ func (c *nodes) closeAll() error {
 		l.Close()
 	}
 	c.programs.Close()
-	given.mu.Lock()
-	for _, port := range c.ports {
-		delete(given.ports, port)
-	}
-	given.mu.Unlock()
+	c.ports.Release()
 	return errors.Join(err, c.remove())
 }
 

@@ -39,7 +39,7 @@ const (
 func EstimateOf(ctx context.Context, s scenario.Scenario) (Estimate, error) {
 	limit := s.TimeLimit
 	s.At = nil
-	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.TimeLimit = scenario.Sim, scenario.Defaults().ClientsAs, nil, false, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
+	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.StopAfter, s.TimeLimit = scenario.Sim, scenario.Defaults().ClientsAs, nil, false, 0, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
 	if !slices.Contains(workload.LockNames(), s.Lock) || s.Connects() {
 		s.Lock = scenario.Defaults().Lock
 	}

@@ -14,6 +14,10 @@ import (
 // history again.
 const lookEach = 250 * time.Millisecond
 
+// stopLag is the time after which a run stops because of an operation. When the run stops, a client releases its lease; in
+// virtual time that would otherwise happen at the very instant at which a violation began.
+const stopLag = 100 * time.Millisecond
+
 // stopOnViolation calls stop soon after the first violation of a property that was asked for, or of mutual
 // exclusion if none was. The complete run is judged again after its end.
 func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
@@ -24,9 +28,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	watched := func(p checker.Property) bool { return p.Watched }
 	var once sync.Once
 	soon := func() {
-		// Stop a little later. When the run stops, a client releases its lease; in virtual time
-		// that would otherwise happen at the very instant at which the violation began.
-		once.Do(func() { c.runtime.AfterFunc(100*time.Millisecond, stop) })
+		once.Do(func() { c.runtime.AfterFunc(stopLag, stop) })
 	}
 	if slices.ContainsFunc(asked, watched) {
 		c.recorder.Observe(func(history.Op) {

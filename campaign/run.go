@@ -260,6 +260,7 @@ type campaign struct {
 var (
 	errTimeLimit  = errors.New("the time limit")
 	errViolation  = errors.New("a violation was found")
+	errEnough     = errors.New("the run had the evidence that it was to have")
 	errUnmodelled = errors.New("the lock sent a command that simulated masters do not know")
 )
 
@@ -325,6 +326,9 @@ func (c *campaign) runStages() (err error) {
 	defer hide(nil)
 	if s.StopOnViolation {
 		c.stopOnViolation(shown, func() { stop(errViolation) })
+	}
+	if s.StopAfter > 0 {
+		c.stopWithEvidence(func() { stop(errEnough) })
 	}
 	real := !c.virtual
 	if real {

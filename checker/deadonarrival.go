@@ -14,7 +14,7 @@ const arrivalSlack = 10 * time.Millisecond
 
 var DeadOnArrival = Property{
 	Name: "dead-on-arrival", Level: "L2", Says: "no acquire returns a lease that is over", Title: "no expired lease from acquire",
-	Leases: true, OnlyNamed: true, ToleratesStalls: true,
+	Leases: true, OnlyNamed: true, ToleratesStalls: true, Contended: true,
 	rules: &rules{judge: (*run).deadArrivals, gaps: []gap{{nil, "it is not known for how long a lease is valid: the client does not say it, and no vote shows when an attempt began"}}},
 }
 

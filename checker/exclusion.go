@@ -12,7 +12,7 @@ import (
 
 var MutualExclusion = Property{
 	Name: "mutual-exclusion", Level: "L2", Says: "holds of different tokens on one key are disjoint",
-	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Main: true, Reported: true,
+	Leads: true, Leases: true, Exclusive: true, ToleratesStalls: true, Watched: true, Contended: true, Main: true, Reported: true,
 	rules: &rules{judge: (*run).mutualExclusion},
 }
 

@@ -26,6 +26,7 @@ type Property struct {
 	Exclusive       bool    `json:"-"` // it says which leases, or critical sections, must not overlap
 	Writes          bool    `json:"-"` // it is about writes to the guarded resource
 	Watched         bool    `json:"-"` // Watch detects its violations immediately
+	Contended       bool    `json:"-"` // contended acquisitions, of which some are under faults, are all the evidence that it needs
 	OnlyNamed       bool    `json:"-"` // it is judged only if the scenario names it
 	NotOfLock       bool    `json:"-"` // the network or the resource alone can violate it, so it says nothing about a lock
 	OnlyClaims      bool    `json:"-"` // only claims judge it: a lock that violates it wastes time

@@ -9,6 +9,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
@@ -60,12 +61,17 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 	if len(base.Schedule) > 0 {
 		return *s
 	}
+	if endsWithEvidence(&base) {
+		s.StopAfter = enoughContended
+	}
 	d.clients()
 	d.holds()
 	switch {
 	case len(base.Faults) == 0:
 	case d.chance(guided):
-		s.TimeLimit = (s.TimeLimit * 13 / 10).Round(time.Millisecond) // most of its faults keep somebody from the lock
+		if s.StopAfter == 0 {
+			s.TimeLimit = (s.TimeLimit * 13 / 10).Round(time.Millisecond) // most of its faults keep somebody from the lock
+		}
 		s.Nemesis, s.Interval = scenario.Guided, (base.TTL/8 + d.upTo(base.TTL/2)).Round(time.Millisecond)
 		s.Faults = d.some(base.Faults)
 	default:
@@ -73,9 +79,27 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 		for i := range 1 + min(d.random.IntN(mostFaults), d.random.IntN(mostFaults)) {
 			s.Schedule = append(s.Schedule, d.step(i))
 		}
-		d.outlast()
 	}
+	d.outlast()
 	return *s
+}
+
+// A schedule that ends when it has its evidence gets more time to reach it than most need: enoughContended acquisitions, one
+// more than the checker wants, because a lease may be over on arrival.
+const (
+	enoughContended = checker.MinEvidence + 1
+	patience        = 2 // times as long as the others
+)
+
+// endsWithEvidence reports whether schedules end when they have the evidence of a verdict on what is searched for: on mutual
+// exclusion, for locks of which one client at a time holds a key.
+func endsWithEvidence(base *scenario.Scenario) bool {
+	asked := checker.PropertiesOf(base.Properties)
+	if slices.ContainsFunc(asked, func(p checker.Property) bool { return !p.Contended }) || len(base.Arrivals) > 0 {
+		return false
+	}
+	kind := base.LockKind()
+	return kind == history.Mutex || kind == history.Reentrant
 }
 
 // clients draws how many clients there are, and the share of their leases that is long. Waiters of a long lease send most of
@@ -181,6 +205,9 @@ func (d *generator) step(i int) scenario.Step {
 	}
 	d.when(&s, i)
 	s.For = ttl/10 + d.upTo(2*ttl)
+	if s.Repeat && d.oneMaster() && d.blocks(&s) {
+		s.For = ttl/10 + d.upTo(ttl/2)
+	}
 	if kind.EndsMaster() {
 		s.For = d.base.RestartDelay
 		if s.For > 0 && d.chance(0.5) {
@@ -234,12 +261,19 @@ func (d *generator) step(i int) scenario.Step {
 	return s
 }
 
-// outlast prolongs the schedule by the time for which its faults keep everybody from the lock.
+// outlast prolongs the schedule by the time for which its faults keep everybody from the lock, and if it ends with its
+// evidence by what it may need to have that.
 func (d *generator) outlast() {
 	limit := d.s.TimeLimit
 	for i := range d.s.Schedule {
 		if s := &d.s.Schedule[i]; d.blocks(s) {
 			d.s.TimeLimit += min(s.For, 2*d.base.TTL)
+		}
+	}
+	if d.s.StopAfter > 0 {
+		d.s.TimeLimit *= patience
+		if d.oneMaster() {
+			d.s.TimeLimit *= patience
 		}
 	}
 	d.s.TimeLimit = d.s.TimeLimit.Round(time.Millisecond)
@@ -249,6 +283,9 @@ func (d *generator) outlast() {
 		}
 	}
 }
+
+// oneMaster reports whether all leases are on one master, so that each fault of it keeps everybody from the lock.
+func (d *generator) oneMaster() bool { return d.base.Masters == 1 }
 
 // needsHolder reports whether a step names the holder of a lease, or its masters: if nobody holds one, it is skipped.
 func (d *generator) needsHolder(s *scenario.Step) bool {
@@ -276,11 +313,11 @@ func (d *generator) blocks(s *scenario.Step) bool {
 // few leases, and a step that needs a holder waits for one.
 func (d *generator) when(s *scenario.Step, i int) {
 	holder, repeats := d.needsHolder(s), 0.2
-	if fault.Of(s.Fault).EndsMaster() { // one strike and the TTL after it meet few leases
+	if fault.Of(s.Fault).EndsMaster() || d.oneMaster() && d.blocks(s) { // one strike and the TTL after it meet few leases
 		repeats = 0.8
 	}
 	switch p := d.random.Float64(); {
-	case p < 0.2 && !holder:
+	case p < 0.2 && !holder && !d.oneMaster():
 		s.At = d.upTo(d.s.TimeLimit / 2).Round(time.Millisecond)
 		return
 	case p < 0.35 && i > 0 && !holder:

@@ -8,6 +8,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/history"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
 	"lockpick/nemesis"
@@ -23,21 +24,49 @@ func twoFaults() scenario.Scenario {
 // Schedules are drawn so that they have the evidence that a verdict needs.
 func TestMostSchedulesAreConclusive(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	e, conclusive := ExploreOptions{Base: twoFaults()}, 0
-	pool := campaign.NewPool()
-	defer pool.Close()
-	const schedules = 200
-	for i := range schedules {
-		x, err := e.try(t.Context(), pool, i)
-		if err != nil {
-			t.Fatal(err)
+	one := twoFaults()
+	one.Masters, one.Faults = 1, []string{"kill", "partition", "pause"}
+	for _, c := range []struct {
+		base  scenario.Scenario
+		least int // percent
+	}{{twoFaults(), 90}, {one, 85}} {
+		e, conclusive := ExploreOptions{Base: c.base}, 0
+		pool := campaign.NewPool()
+		defer pool.Close()
+		const schedules = 200
+		for i := range schedules {
+			x, err := e.try(t.Context(), pool, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := x.result.ResultOf(checker.MutualExclusion); v != nil && v.Verdict == checker.Holds {
+				conclusive++
+			}
 		}
-		if v := x.result.ResultOf(checker.MutualExclusion); v != nil && v.Verdict == checker.Holds {
-			conclusive++
+		if 100*conclusive < c.least*schedules {
+			t.Errorf("%d masters: %d of %d schedules are conclusive, fewer than %d %%", c.base.Masters, conclusive, schedules, c.least)
 		}
+		t.Logf("%d masters: %d of %d schedules are conclusive", c.base.Masters, conclusive, schedules)
 	}
-	if 10*conclusive < 8*schedules {
-		t.Errorf("%d of %d schedules are conclusive, fewer than 80 %%", conclusive, schedules)
+}
+
+// Schedules end with the evidence of what is searched for, if that is the evidence that ends them.
+func TestWhichSchedulesEndWithTheirEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*scenario.Scenario)
+		want   bool
+	}{
+		"mutual exclusion":   {func(*scenario.Scenario) {}, true},
+		"beliefs":            {func(s *scenario.Scenario) { s.Properties = []string{"L2", "L3"} }, false},
+		"everything":         {func(s *scenario.Scenario) { s.Properties = nil }, false},
+		"a read-write lock":  {func(s *scenario.Scenario) { s.Lock, s.Kind = "read-write", history.ReadWrite }, false},
+		"an explicit script": {func(s *scenario.Scenario) { s.Schedule = []scenario.Step{{Fault: "kill", Masters: []string{"m1"}}} }, false},
+	} {
+		base := twoFaults()
+		c.change(&base)
+		if got := Schedule(base, 1).StopAfter > 0; got != c.want {
+			t.Errorf("%s: it ends with its evidence: %t", name, got)
+		}
 	}
 }
 

@@ -55,6 +55,9 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 	}
 	s.Properties = levels
 	s.StopOnViolation = (s.StopOnViolation || s.Driver != scenario.Sim) && !how.Own // a simulated run must end as recorded
+	if s.Driver != scenario.Sim && !how.Own {
+		s.StopAfter = 0 // real masters may need longer until the violation
+	}
 	out := &ReplayResult{worst: judge.Conclusion{Verdict: checker.Holds}}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := campaign.Run(ctx, s, opt)

@@ -69,6 +69,7 @@ type Scenario struct {
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
+	StopAfter       int      `yaml:"stop_after,omitempty"`
 	Properties      []string `yaml:"properties,omitempty"`
 	Driver          string   `yaml:"driver"`
 	Server          string   `yaml:"server,omitempty"`
@@ -97,6 +98,9 @@ const maxTTL = 60 * day
 // maxTimeout is the longest timeout for one master. A client waits that long for each master that does not reply, and
 // no run ends before its clients have returned.
 const maxTimeout = time.Minute
+
+// maxStopAfter is the most acquisitions after which a run may stop.
+const maxStopAfter = 1_000_000
 
 // Fields declares the fields of a Scenario, in the order of the struct. Everything about a field is derived
 // from its declaration: default, check, flag with help and completion, how the flag overrides a file, the row
@@ -202,6 +206,9 @@ func init() {
 		&Field{Name: "seed", Everyday: true, Default: uint64(1), Absent: "a fresh one, which is printed", Help: "seed of all random choices (on real masters timing makes each run different nevertheless)"},
 		&Field{Name: "stop_on_violation", RunOnly: true, Help: "stop at the first violation of one of the properties, or of mutual exclusion if none is named",
 			More: "Mutual exclusion is checked at once, every other property when the history has grown by an eighth and the violation has lasted for half a TTL; `deadlock-freedom` and `availability` concern what follows the healing, and end no run."},
+		&Field{Name: "stop_after", RunOnly: true, Absent: "never", within: limits{0, maxStopAfter},
+			Help: "stop before the time limit after so many contended acquisitions, if each step and each kind of fault has struck and three came under faults afterwards",
+			More: "`lockpick search` draws it: a schedule ends when it has the evidence for a verdict on mutual exclusion. An acquisition is contended if another client waits for the same key within a TTL after it."},
 		&Field{Name: "properties", Everyday: true, Flag: "property", Absent: "all that are judged", OutsideSeed: true, Values: func() []string { return append(checker.Levels(), checker.PropertyNames()...) }, listed: levelsListed,
 			Help: "levels or properties that decide the exit code, each of which must be tested",
 			More: "The names of the properties are in [checking.md](checking.md); `ghost-keys` is judged only if it is named."},

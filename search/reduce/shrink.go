@@ -218,6 +218,7 @@ func (k *shrinker) start() error {
 	k.before.Time = v.At
 	property := checker.PropertiesOf([]string{of})[0]
 	k.properties, s.Properties, s.StopOnViolation = []string{of}, []string{property.ShortName()}, property.Watched
+	s.StopAfter = 0 // when it would stop depends on each of the faults that may go
 	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
 	var candidates []scenario.Scenario
 	add := func(steps []scenario.Step) *scenario.Scenario {

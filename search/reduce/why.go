@@ -94,7 +94,7 @@ const (
 // Why fails.
 func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 	s := how.Scenario
-	s.Driver, s.ClientsAs, s.StopOnViolation = scenario.Sim, scenario.Goroutines, false
+	s.Driver, s.ClientsAs, s.StopOnViolation, s.StopAfter = scenario.Sim, scenario.Goroutines, false, 0
 	if err := s.Check(); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	t.headline(head)
 	t.WriteByte('\n')
 	t.Text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
-		base.Name, base.Lock, base.Masters, base.Persistence, term.Span(base.TTL), term.Plural(x.Schedules, "schedule"),
+		base.WithRequirements().Name, base.Lock, base.Masters, base.Persistence, term.Span(base.TTL), term.Plural(x.Schedules, "schedule"),
 		term.Span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
 	for _, m := range x.Missing {
 		t.Text("Note: ", m+".")

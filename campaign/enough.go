@@ -9,8 +9,11 @@ import (
 	"lockpick/history"
 )
 
-// stopWithEvidence calls stop soon after the run has the contended acquisitions after which its scenario ends.
+// stopWithEvidence calls stop soon after the run has the contended acquisitions after which its scenario ends, if it names any.
 func (c *campaign) stopWithEvidence(stop func()) {
+	if c.s.StopAfter == 0 {
+		return
+	}
 	e := newEnough(&c.s)
 	c.recorder.Observe(func(op history.Op) {
 		if !e.reached && e.observe(&op) {

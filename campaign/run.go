@@ -327,9 +327,7 @@ func (c *campaign) runStages() (err error) {
 	if s.StopOnViolation {
 		c.stopOnViolation(shown, func() { stop(errViolation) })
 	}
-	if s.StopAfter > 0 {
-		c.stopWithEvidence(func() { stop(errEnough) })
-	}
+	c.stopWithEvidence(func() { stop(errEnough) })
 	real := !c.virtual
 	if real {
 		defer context.AfterFunc(c.outer, c.interrupt)()

@@ -276,7 +276,7 @@ func (d *generator) outlast() {
 			d.s.TimeLimit *= patience
 		}
 	}
-	d.s.TimeLimit = d.s.TimeLimit.Round(time.Millisecond)
+	d.s.TimeLimit = min(d.s.TimeLimit.Round(time.Millisecond), scenario.MaxTimeLimit)
 	for i := range d.s.Schedule {
 		if s := &d.s.Schedule[i]; s.For == limit { // for the whole run
 			s.For = d.s.TimeLimit

@@ -92,6 +92,9 @@ const MastersSection = "Masters"
 // day is the longest duration in a scenario, except for the offset of a clock.
 const day = 24 * time.Hour
 
+// MaxTimeLimit is the longest time limit of a scenario.
+const MaxTimeLimit = day
+
 // maxTTL is the longest TTL: more than 2³² milliseconds, which are 50 days.
 const maxTTL = 60 * day
 

@@ -343,8 +343,10 @@ func (d *drawing) legend(width int, hidden []string) {
 			which := "the lease of " + d.v.Clients[i]
 			if i == 1 && d.v.Clients[0] == d.v.Clients[1] {
 				which = "its later lease"
+			} else if slices.Contains(d.v.Clients[:i], d.v.Clients[i]) {
+				which = "a later lease of " + d.v.Clients[i]
 			}
-			if i == 1 && token == d.v.Tokens[0] {
+			if slices.Contains(d.v.Tokens[:i], token) {
 				continue
 			}
 			its := "its token"

@@ -255,8 +255,14 @@ func (f *figure) tokenOf(l *figureLane, state *snapshot, sign rune) string {
 	if i := slices.Index(fills, sign); i >= 0 && i < len(f.v.Tokens) {
 		return f.v.Tokens[i]
 	}
-	if m := state.masters[l.name]; sign == ':' && m != nil {
+	if sign != ':' {
+		return ""
+	}
+	if m := state.masters[l.name]; m != nil {
 		return m.token
+	}
+	if i := slices.Index(f.v.Clients, l.name); i >= 0 && i < len(f.v.Tokens) { // there are more leases than signs
+		return f.v.Tokens[i]
 	}
 	return ""
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"testing"
+	"time"
 
 	"lockpick/checker/narrative"
 
@@ -57,5 +59,30 @@ func checkFigure(t *rapid.T, v *narrative.Violation) {
 	}
 	if drawn != "" && (numbers != len(v.Steps()) || rows == 0) {
 		t.Fatalf("%d numbers for %d steps, and %d rows\n%s", numbers, len(v.Steps()), rows, drawn)
+	}
+}
+
+// TestEachOfManyLeasesIsItsOwnClients: where more than two leases overlap, none is drawn as another client's.
+func TestEachOfManyLeasesIsItsOwnClients(t *testing.T) {
+	v := &narrative.Violation{Property: "mutual-exclusion", Level: "L2", Key: "k0", At: 2 * time.Second, Until: 3 * time.Second}
+	for i := range len(fills) + 1 {
+		client, token := fmt.Sprintf("c%d", i+1), fmt.Sprintf("t%d", i+1)
+		v.Clients, v.Tokens = append(v.Clients, client), append(v.Tokens, token)
+		v.Events = append(v.Events, narrative.Event{Kind: narrative.EventGranted, At: time.Second, Until: 4 * time.Second, Client: client, Token: token, Key: "k0", Text: client + " was granted k0"})
+	}
+	state := newSnapshot(v)
+	for i := range v.Events {
+		state.apply(&v.Events[i])
+	}
+	seen := map[rune]string{}
+	for _, client := range v.Clients {
+		bar := state.client(client, 1500*time.Millisecond)[1]
+		if other := seen[bar]; other != "" {
+			t.Errorf("%s and %s have the sign %c", other, client, bar)
+		}
+		seen[bar] = client
+	}
+	if len(svgLeases) != len(fills) {
+		t.Errorf("%d styles for %d signs", len(svgLeases), len(fills))
 	}
 }

@@ -134,15 +134,18 @@ func (s *snapshot) applyTo(e *narrative.Event, m *masterState) {
 	}
 }
 
-// fills are the signs of the two conflicting leases: the earlier one, the later one.
-var fills = []rune{'#', '%'}
+// fills are the signs of the conflicting leases, in the order of the violation's tokens: mostly there are two.
+var fills = []rune{'#', '%', '@', '&', '$'}
 
 // fill returns the sign of a token: that of a conflicting lease, or ':' for any other.
-func (s *snapshot) fill(token string) rune {
-	if i := slices.Index(s.v.Tokens, token); i >= 0 {
-		return fills[min(i, 1)]
+func (s *snapshot) fill(token string) rune { return sign(slices.Index(s.v.Tokens, token)) }
+
+// sign returns the sign of the conflicting lease with a number; -1: of any other.
+func sign(number int) rune {
+	if number < 0 || number >= len(fills) {
+		return ':'
 	}
-	return ':'
+	return fills[number]
 }
 
 // lane returns three characters of the lifeline of a client, a master or the storage.
@@ -180,8 +183,8 @@ func (s *snapshot) client(name string, at time.Duration) [3]rune {
 			}
 			if holds && at < until {
 				bar[1] = s.fill(token)
-				if i > 0 && token == s.v.Tokens[0] && s.v.Clients[0] != name {
-					bar[1] = fills[1]
+				if first := slices.Index(s.v.Tokens, token); first < len(s.v.Clients) && s.v.Clients[first] != name { // another client's lease has the same token
+					bar[1] = sign(i)
 				}
 			}
 		}

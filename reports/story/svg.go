@@ -22,9 +22,9 @@ const (
 	svgLeastUp = 30 // minimum height of a step
 )
 
-// svgLeases are the styles of the two conflicting leases. Colour-blind readers can tell these
+// svgLeases are the styles of the conflicting leases, one for each of fills. Colour-blind readers can tell these
 // colours apart, and the outlines differ too.
-var svgLeases = []struct{ fill, dash string }{{"#3b6fb6", ""}, {"#e0a100", "3 2"}}
+var svgLeases = []struct{ fill, dash string }{{"#3b6fb6", ""}, {"#e0a100", "3 2"}, {"#2f8f6b", "7 2"}, {"#a04c9a", "1 2"}, {"#8a5a3c", "7 2 1 2"}}
 
 // svgPicture is a picture under construction.
 type svgPicture struct {
@@ -67,8 +67,10 @@ func SVG(v *narrative.Violation) string {
 		y += 2 * svgLine
 	}
 	width := float64(right) + svgText*svgLetter + 16
+	key, rows := p.key(width, y+20)
+	height := y + 16*(1+rows)
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" role="img" font-family="system-ui, sans-serif" font-size="12" fill="#1d2430">`+"\n", width, y+32, width, y+32)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" role="img" font-family="system-ui, sans-serif" font-size="12" fill="#1d2430">`+"\n", width, height, width, height)
 	fmt.Fprintf(&out, "<title>%s</title>\n", escape(v.Level+" "+checker.TitleOf(v.Property)+" violated: "+v.Summary))
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n")
 	fmt.Fprintf(&out, `<text x="16" y="22" font-size="14" font-weight="bold">%s</text>`+"\n", escape(v.Level+" "+checker.TitleOf(v.Property)+" violated"))
@@ -78,7 +80,7 @@ func SVG(v *narrative.Violation) string {
 	}
 	out.Write(p.Bytes())
 	out.Write(body.Bytes())
-	p.key(&out, y+20)
+	out.WriteString(key)
 	out.WriteString("</svg>\n")
 	return out.String()
 }
@@ -165,9 +167,11 @@ func (p *svgPicture) arrow(sent *arrow, master string, y int, room map[string]in
 	fmt.Fprintf(p, `<path d="M%d %dl8 8m0 -8l-8 8" stroke="#b3261e" stroke-width="2"/>`+"\n", to-4, y-4)
 }
 
-// key explains the bars.
-func (p *svgPicture) key(out *bytes.Buffer, y int) {
+// key explains the bars, in as many rows as the width needs, but at least one. y is the place of the first.
+func (p *svgPicture) key(width float64, y int) (key string, rows int) {
+	var out bytes.Buffer
 	x := 16
+	rows = 1
 	for i, l := range svgLeases {
 		if i >= len(p.d.v.Clients) || i >= len(p.d.v.Tokens) || !p.used(fills[i]) {
 			continue
@@ -176,10 +180,15 @@ func (p *svgPicture) key(out *bytes.Buffer, y int) {
 		if p.d.storage {
 			says += ", or its write in the storage"
 		}
-		fmt.Fprintf(out, `<rect x="%d" y="%d" width="10" height="10" fill="%s" fill-opacity="0.75" stroke="#1d2430" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
+		wide := 40 + int(float64(len(says))*svgLetter)
+		if x > 16 && float64(x+wide) > width {
+			x, y, rows = 16, y+16, rows+1
+		}
+		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="10" height="10" fill="%s" fill-opacity="0.75" stroke="#1d2430" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
 			x, y-9, l.fill, l.dash, x+16, y, escape(term.Printable(says)))
-		x += 40 + int(float64(len(says))*svgLetter)
+		x += wide
 	}
+	return out.String(), rows
 }
 
 // used reports whether the picture has bars of a lease.

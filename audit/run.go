@@ -24,7 +24,7 @@ type Options struct {
 	On     *scenario.Scenario // the service whose servers the lock uses, and their number; nil: masters of Redis
 	search.JobOptions
 	Only    []string                               // ids of situations; empty: all
-	Wording checker.Wording                        // of advice on single schedules; nil: ofSchedules
+	Wording checker.Wording                        // of advice on single schedules; nil: search.GivenSchedules
 	One     bool                                   // the lock uses one master, even if Lock can use several
 	Run     search.Runner                          // runs a schedule on the masters of Driver; nil: campaign.Run
 	Resume  bool                                   // go on with the newest audit in the store that has the same options and was ended early
@@ -32,10 +32,6 @@ type Options struct {
 	folder  string                                 // the folder of an audit to which this one adds; empty: a new one
 	Done    func(*Result, Row, search.ShardFolder) // called after each situation, with the card so far; may be nil
 }
-
-// ofSchedules is what the program says of single schedules: an audit chooses their clients, keys and faults itself, and each
-// cell says what helps.
-var ofSchedules = checker.Wording{checker.ExacterTimes: checker.FlagWording[checker.ExacterTimes]}
 
 // Run audits a lock. On simulated masters the same seed and budget give the same card for any
 // number of workers. When ctx ends, Run still returns a result, from the schedules tried by then.
@@ -45,7 +41,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if opt.Wording == nil {
-		opt.Wording = ofSchedules
+		opt.Wording = search.GivenSchedules
 	}
 	situations, err := choose(opt.Only)
 	if err != nil {

@@ -26,6 +26,7 @@ func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 	if !judged {
 		return judgement{Judgement: search.Judgement{Property: e.Property, Verdict: checker.Invalid, Why: "the schedule did not exercise the property " + e.Property}}
 	}
+	res = res.Reword(search.GivenSchedules)
 	faults := history.Faults(h.Ops)
 	s := judgement{Judgement: search.JudgementOf(&res, faults)}
 	for i := range res.Violations {

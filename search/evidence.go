@@ -160,6 +160,10 @@ type Judgement struct {
 	Without  string               // the assumption that accounts for First, so that the lock is not to blame (see judge.Excused); the caller sets it
 }
 
+// GivenSchedules words advice on schedules whose clients, keys and faults are given, as those of audits and claims, so that no flag
+// changes them.
+var GivenSchedules = checker.Wording{checker.ExacterTimes: checker.FlagWording[checker.ExacterTimes]}
+
 // JudgementOf returns what a verdict says of a history with these faults.
 func JudgementOf(v *checker.Result, faults []*history.Fault) Judgement {
 	j := Judgement{Property: v.Name, Verdict: v.Verdict, Why: v.Why, Evidence: EvidenceOf(v)}

@@ -218,7 +218,9 @@ func (k *shrinker) start() error {
 	k.before.Time = v.At
 	property := checker.PropertiesOf([]string{of})[0]
 	k.properties, s.Properties, s.StopOnViolation = []string{of}, []string{property.ShortName()}, property.Watched
-	s.StopAfter = 0 // when it would stop depends on each of the faults that may go
+	if s.StopAfter > 0 { // when it would stop depends on each of the faults that may go, so it stops when it stopped
+		s.StopAfter, s.TimeLimit = 0, workedFor(h, s.TimeLimit)
+	}
 	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
 	var candidates []scenario.Scenario
 	add := func(steps []scenario.Step) *scenario.Scenario {
@@ -255,6 +257,16 @@ func (k *shrinker) start() error {
 		return fmt.Errorf("%w: the time was over before a schedule was found that does", ErrNotReproduced)
 	}
 	return fmt.Errorf("%w: neither the faults that explain the violation nor all %d faults of the run, at their times, make one with %d seeds", ErrNotReproduced, k.before.Faults, len(k.seeds))
+}
+
+// workedFor returns how long the clients of a run worked, in whole milliseconds: at most its time limit, at least a second.
+func workedFor(h *history.History, limit time.Duration) time.Duration {
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.F == history.FHealed {
+			return min(max(op.Time.Truncate(time.Millisecond)+time.Millisecond, time.Second), limit)
+		}
+	}
+	return limit
 }
 
 // first returns the violation to preserve and its property: of the properties that were asked for, otherwise

@@ -16,7 +16,7 @@ import (
 //	<time> <process>[,<process>…] <f> [<word> …] [<name>=<value> …]
 //
 //	0ms     c1 acquire invoke k0
-//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms, delay=1s, ttl=2s, stored=lock:k0
+//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms, delay=1s, ttl=2s, stored=lock:k0, form=SET_EX_NX
 //	4ms     c1 acquire ok k0 t1 until=2s fence=1    also: fail, info; error=…; uninvoked
 //	5ms     c1 enter k0 t1                          also: leave
 //	5ms     c1 paused invoke point=before-write
@@ -167,6 +167,8 @@ func parseOp(at time.Duration, process, f string, words []string) (history.Op, e
 			v.TTL, err = time.ParseDuration(value)
 		case pair && name == "stored":
 			v.RedisKey = value
+		case pair && name == "form":
+			v.Form = value
 		case pair && name == "command":
 			v.Command = value
 		case pair && name == "point":

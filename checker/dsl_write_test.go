@@ -103,6 +103,7 @@ func writeLine(op history.Op) string {
 	add(v.Delay != 0, "delay=%s", v.Delay)
 	add(v.TTL != 0, "ttl=%s", v.TTL)
 	add(v.RedisKey != "", "stored=%s", v.RedisKey)
+	add(v.Form != "", "form=%s", strings.ReplaceAll(v.Form, " ", "_"))
 	add(v.Bound != 0, "bound=%s", v.Bound)
 	add(v.Rate != 0, "rate=%v", v.Rate)
 	add(v.Mode != "", "mode=%s", v.Mode)

@@ -32,10 +32,10 @@ func (n *Narrative) Request(a *facts.Request, detail bool) {
 			e.Cut = append(e.Cut, v.Master)
 		}
 	}
-	switch oneToken := n.r.Lock.Kind.OneToken(); a.Command {
+	switch ofToken := n.ofToken(a); a.Command {
 	case history.CommandSet:
 		form := cmp.Or(a.Votes[0].Form, "SET NX")
-		if !oneToken { // by a script of its own
+		if !ofToken {
 			e.Word, form = "acquire", "a hold"
 		}
 		e.Text = fmt.Sprintf("%s asked %s for %s: %s with the token %s", a.Party.Client, all, a.Key, form, shortToken(a.Party.Token))
@@ -47,7 +47,7 @@ func (n *Narrative) Request(a *facts.Request, detail bool) {
 		e.Word, e.Text = "extend", fmt.Sprintf("%s asked %s to extend its lease%s", a.Party.Client, all, by(a))
 	case history.CommandRelease:
 		what := "delete the key"
-		if !oneToken {
+		if !ofToken {
 			what = "end the hold"
 		}
 		e.Word, e.Text = "release", fmt.Sprintf("%s asked %s to %s of its token %s%s", a.Party.Client, all, what, shortToken(a.Party.Token), by(a))
@@ -60,6 +60,12 @@ func (n *Narrative) Request(a *facts.Request, detail bool) {
 	for _, v := range a.Votes {
 		n.answer(a, v, detail)
 	}
+}
+
+// ofToken reports whether a request is about the one token that a master stores for the key. That is known of each vote
+// that was read from what masters did. A lock that tells its votes and that several may hold has scripts of its own.
+func (n *Narrative) ofToken(a *facts.Request) bool {
+	return n.r.Lock.Kind.OneToken() || a.Votes[0].Form != ""
 }
 
 // by names the command of a request, if it is known, as the end of a sentence.
@@ -250,7 +256,7 @@ func (n *Narrative) answers(e *placed) string {
 		}
 	}
 	yes := "said yes"
-	if e.Command == history.CommandRelease && n.r.Lock.Kind.OneToken() {
+	if e.Command == history.CommandRelease && n.ofToken(e.ask) {
 		yes = "deleted the key"
 	}
 	say(e.Yes, yes)
@@ -262,7 +268,7 @@ func (n *Narrative) answers(e *placed) string {
 
 // refusal returns the reason why a master said no, as far as the votes show it.
 func (n *Narrative) refusal(e *placed, master string) string {
-	if !n.r.Lock.Kind.OneToken() {
+	if !n.ofToken(e.ask) {
 		return ""
 	}
 	if e.Command != history.CommandSet {

@@ -64,8 +64,8 @@ var quickBugs = []string{"overwrites", "plain-delete", "same-token", forgetful}
 // fail again: two runs of one scenario differ, because the order in which goroutines run is Go's.
 const replays, failingReplays = 10, 9
 
-// TestPlantedBugsAreConvicted wants each bug convicted, and a scenario kept that fails again, with -all-bugs one of at most two
-// faults and two clients.
+// TestPlantedBugsAreConvicted wants each bug convicted, and a scenario kept that has at most two faults
+// and two clients, and that fails again.
 func TestPlantedBugsAreConvicted(t *testing.T) {
 	names := quickBugs
 	if *allBugs {
@@ -101,7 +101,7 @@ func TestPlantedBugsAreConvicted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *allBugs && (faults > 2 || clients > 2) { // how small it gets in the time that shrinking has depends on the machine
+			if faults > 2 || clients > 2 {
 				t.Errorf("shrunk to %d faults and %d clients, want at most 2 of each", faults, clients)
 			}
 			tries, want := 1, 1

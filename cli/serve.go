@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,9 +61,7 @@ func runServe(ctx context.Context, store campaign.Store, address string, writabl
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		err = errors.Join(web.Shutdown(grace), <-ended)
+		err = errors.Join(loopback.Stop(web), <-ended)
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil

@@ -24,7 +24,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
@@ -119,9 +118,7 @@ func (s *Server) Close(err error) error {
 	if s.session == nil {
 		return s.listener.Close()
 	}
-	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	err = s.web.Shutdown(grace) // served ends with it
+	err = loopback.Stop(s.web) // served ends with it
 	if ended := <-s.served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}

@@ -207,16 +207,19 @@ func ExampleError() {
 	var failure *redlock.Error
 	if errors.As(err, &failure) {
 		fmt.Println("more than one attempt:", failure.Attempts > 1)
+		refusals := 0 // of the masters, in the last attempt
 		for _, v := range failure.Votes {
-			fmt.Println("a vote:", v.Yes, v.Err)
+			if !v.Yes && v.Err == nil {
+				refusals++
+			}
 		}
+		fmt.Println("refused by a majority:", refusals >= 2)
 	}
 	fmt.Println("taken:", errors.Is(err, redlock.ErrTaken))
 	fmt.Println("the context ended:", errors.Is(err, context.DeadlineExceeded))
 	// Output:
 	// more than one attempt: true
-	// a vote: false <nil>
-	// a vote: false <nil>
+	// refused by a majority: true
 	// taken: true
 	// the context ended: true
 }

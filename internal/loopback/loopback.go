@@ -4,6 +4,8 @@
 package loopback
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -73,4 +75,19 @@ const (
 // Server returns an HTTP server for a handler.
 func Server(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout}
+}
+
+// stopGrace is how long requests may take after Stop.
+const stopGrace = 2 * time.Second
+
+// Stop shuts a server down, and closes the connections that are left after a grace: those of slow requests, and those that
+// a browser or a client opened in advance and never used, which [http.Server.Shutdown] waits for.
+func Stop(web *http.Server) error {
+	grace, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	err := web.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return web.Close()
+	}
+	return err
 }

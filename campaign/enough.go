@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,11 +11,11 @@ import (
 )
 
 // stopWithEvidence calls stop soon after the run has the contended acquisitions after which its scenario ends, if it names any.
-func (c *campaign) stopWithEvidence(stop func()) {
+func (c *campaign) stopWithEvidence(kind history.LockKind, stop func()) {
 	if c.s.StopAfter == 0 {
 		return
 	}
-	e := newEnough(&c.s)
+	e := newEnough(&c.s, kind)
 	c.recorder.Observe(func(op history.Op) {
 		if !e.reached && e.observe(&op) {
 			e.reached = true
@@ -23,11 +24,12 @@ func (c *campaign) stopWithEvidence(stop func()) {
 	})
 }
 
-// enough counts the contended acquisitions of a run, as the checker counts them for its verdict on mutual exclusion. It does
-// not know whether a fault took effect, or a lease was over on arrival: the checker may count fewer.
+// enough counts the contended acquisitions of a run while it goes on, as facts.Run.Contended does when it is over. It does
+// not know whether a fault took effect, a lease was over on arrival, or the mode of a lease changed: the checker may count fewer.
 type enough struct {
 	need    int
 	ttl     time.Duration
+	lock    history.Header // its kind and permits
 	reached bool
 
 	steps  map[string]bool // numbers of the schedule's steps that have neither struck nor been skipped
@@ -42,14 +44,30 @@ type enough struct {
 
 // contest is what enough knows of a key.
 type contest struct {
-	pending map[string]int // calls of acquire that have not returned, by client
-	calls   int            // their number
-	holder  string         // the client of the latest grant that nobody has competed for; empty: none
-	granted time.Duration  // when it was granted
+	pending []asked // calls of acquire that have not returned
+	held    []grant // in the order of their grants: those that are not released, nor older than a TTL
 }
 
-func newEnough(s *scenario.Scenario) *enough {
-	e := &enough{need: s.StopAfter, ttl: s.TTL, steps: map[string]bool{}, kinds: map[string]bool{}, active: map[int]bool{}, keys: map[string]*contest{}}
+// asked is how much of the lock's capacity a client wants.
+type asked struct {
+	client string
+	weight int64
+}
+
+// grant is an acquisition, with what it left of the lock's capacity.
+type grant struct {
+	asked
+	at       time.Duration
+	left     int64
+	released bool
+	counted  bool // as contended
+}
+
+func newEnough(s *scenario.Scenario, kind history.LockKind) *enough {
+	e := &enough{
+		need: s.StopAfter, ttl: s.TTL, lock: history.Header{Kind: kind, Permits: permitsOf(s)},
+		steps: map[string]bool{}, kinds: map[string]bool{}, active: map[int]bool{}, keys: map[string]*contest{},
+	}
 	for i := range s.Schedule {
 		e.steps[strconv.Itoa(i+1)] = true
 	}
@@ -65,38 +83,62 @@ func (e *enough) observe(op *history.Op) bool {
 	case op.Process == history.Nemesis:
 		e.strike(op)
 		return false
+	case op.F == history.FRelease && op.Type == history.Invoke && e.keys[op.Key] != nil:
+		e.keys[op.Key].release(op.Process)
+		return false
 	case op.F != history.FAcquire:
 		return false
 	}
 	k := e.keys[op.Key]
 	if k == nil {
-		k = &contest{pending: map[string]int{}}
+		k = &contest{}
 		e.keys[op.Key] = k
 	}
+	k.held = slices.DeleteFunc(k.held, func(g grant) bool { return op.Time > g.at+e.ttl })
 	if op.Type == history.Invoke {
-		k.pending[op.Process]++
-		k.calls++
-		if k.holder != "" && k.holder != op.Process {
-			if op.Time <= k.granted+e.ttl {
-				e.add(k.granted)
+		a := asked{op.Process, e.lock.Weight(op.Asks())}
+		k.pending = append(k.pending, a)
+		for i := range k.held {
+			if g := &k.held[i]; !g.counted && a.competes(g) {
+				g.counted = true
+				e.add(g.at)
 			}
-			k.holder = ""
 		}
 		return e.whole()
 	}
-	if k.pending[op.Process] > 0 {
-		k.pending[op.Process]--
-		k.calls--
+	i := slices.IndexFunc(k.pending, func(a asked) bool { return a.client == op.Process })
+	if i < 0 {
+		return false
 	}
+	g := grant{asked: k.pending[i], at: op.Time}
+	k.pending = slices.Delete(k.pending, i, i+1)
 	if op.Type != history.OK {
 		return false
 	}
-	if k.holder = op.Process; k.calls > k.pending[op.Process] { // another client waits
-		k.holder = ""
-		e.add(op.Time)
+	g.left = e.lock.Capacity() - g.weight
+	for _, other := range k.held {
+		if !other.released {
+			g.left -= other.weight
+		}
 	}
-	k.granted = op.Time
+	if g.counted = slices.ContainsFunc(k.pending, func(a asked) bool { return a.competes(&g) }); g.counted {
+		e.add(g.at)
+	}
+	k.held = append(k.held, g)
 	return e.whole()
+}
+
+// competes reports whether a client wants what another one's grant left nothing of.
+func (a asked) competes(g *grant) bool { return a.client != g.client && a.weight > g.left }
+
+// release notes that a client gives back its oldest grant.
+func (k *contest) release(client string) {
+	for i := range k.held {
+		if g := &k.held[i]; g.client == client && !g.released {
+			g.released = true
+			return
+		}
+	}
 }
 
 // strike notes that a fault struck, was skipped, or healed.

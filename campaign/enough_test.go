@@ -65,3 +65,21 @@ func TestARunWithoutEvidenceGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// Acquisitions of other kinds of locks count as contended where the checker counts them: a reader does not wait for readers.
+func TestEnoughCountsAsTheCheckerDoes(t *testing.T) {
+	for _, lock := range []string{"redlock", "rw", "semaphore", "reentrant"} {
+		s := campaigntest.Simulated(func(s *scenario.Scenario) {
+			s.Lock, s.Clients, s.Hold, s.LongHolds, s.TimeLimit, s.Faults, s.StopAfter = lock, 4, "0s..100ms", 0, 20*time.Second, nil, 1_000_000
+		})
+		h, r := judgedRun(t, s)
+		e := newEnough(&s, h.Header.LockKind())
+		for i := range h.Ops {
+			e.observe(&h.Ops[i])
+		}
+		v := r.Result(checker.MutualExclusion)
+		if v == nil || len(v.Evidence) == 0 || v.Evidence[0].Got == 0 || v.Evidence[0].Got != e.contended {
+			t.Errorf("%s: the checker counts %+v, enough %d", lock, v, e.contended)
+		}
+	}
+}

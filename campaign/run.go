@@ -327,7 +327,7 @@ func (c *campaign) runStages() (err error) {
 	if s.StopOnViolation {
 		c.stopOnViolation(shown, func() { stop(errViolation) })
 	}
-	c.stopWithEvidence(func() { stop(errEnough) })
+	c.stopWithEvidence(lock.Kind, func() { stop(errEnough) })
 	real := !c.virtual
 	if real {
 		defer context.AfterFunc(c.outer, c.interrupt)()

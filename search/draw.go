@@ -9,7 +9,6 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
-	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
@@ -49,6 +48,7 @@ func Draw(base scenario.Scenario, seed uint64, choices rand.Source) scenario.Sce
 
 func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided float64) scenario.Scenario {
 	d := &generator{random: rand.New(choices), base: base, s: base}
+	d.kind, _ = workload.LockNamed(base.Lock)
 	s := &d.s
 	s.Driver, s.ClientsAs, s.Seed = scenario.Sim, scenario.Goroutines, seed
 	s.Scheduler, s.Stall = "", 0
@@ -92,14 +92,10 @@ const (
 )
 
 // endsWithEvidence reports whether schedules end when they have the evidence of a verdict on what is searched for: on mutual
-// exclusion, for locks of which one client at a time holds a key.
+// exclusion.
 func endsWithEvidence(base *scenario.Scenario) bool {
 	asked := checker.PropertiesOf(base.Properties)
-	if slices.ContainsFunc(asked, func(p checker.Property) bool { return !p.Contended }) || len(base.Arrivals) > 0 {
-		return false
-	}
-	kind := base.LockKind()
-	return kind == history.Mutex || kind == history.Reentrant
+	return len(base.Arrivals) == 0 && !slices.ContainsFunc(asked, func(p checker.Property) bool { return !p.Contended })
 }
 
 // clients draws how many clients there are, and the share of their leases that is long. Waiters of a long lease send most of
@@ -129,10 +125,9 @@ func (d *generator) holds() {
 	if most := oneOf(d, 0, ttl/40, ttl/20, ttl/8); most > 0 { // otherwise as the scenario says
 		s.Hold = hold(0, most)
 	}
-	kind, _ := workload.LockNamed(s.Lock)
 	from, to, _ := s.HoldRange()                                       // the scenario has been checked
 	mean := (from+to)/2 + time.Duration(s.LongHolds*1.15*float64(ttl)) // long ones last 0.8 to 1.5 TTL
-	mean += min(kind.Retry, ttl) / time.Duration(s.Clients)            // until one of those that wait tries again
+	mean += min(d.kind.Retry, ttl) / time.Duration(s.Clients)          // until one of those that wait tries again
 	s.TimeLimit = max(time.Second, ttl/2+d.upTo(ttl), time.Duration(10+d.random.IntN(3))*mean).Round(time.Millisecond)
 }
 
@@ -163,6 +158,7 @@ func Schedule(base scenario.Scenario, i int) scenario.Scenario {
 type generator struct {
 	random *rand.Rand
 	base   scenario.Scenario
+	kind   workload.Kind // of the lock, if it is one of Lockpick's own
 	s      scenario.Scenario
 }
 
@@ -285,7 +281,7 @@ func (d *generator) outlast() {
 }
 
 // oneMaster reports whether all leases are on one master, so that each fault of it keeps everybody from the lock.
-func (d *generator) oneMaster() bool { return d.base.Masters == 1 }
+func (d *generator) oneMaster() bool { return d.base.Masters == 1 || d.kind.First }
 
 // needsHolder reports whether a step names the holder of a lease, or its masters: if nobody holds one, it is skipped.
 func (d *generator) needsHolder(s *scenario.Step) bool {
@@ -306,6 +302,9 @@ func (d *generator) blocks(s *scenario.Step) bool {
 	wide := slices.ContainsFunc(s.Masters, func(m string) bool {
 		return slices.Contains([]string{nemesis.Majority, nemesis.Holders, nemesis.All}, m)
 	})
+	if d.kind.First {
+		return wide || s.Masters[0] == nemesis.Minority || slices.Contains(s.Masters, workload.MasterNames(1)[0])
+	}
 	return wide || len(s.Masters) > (d.base.Masters-1)/2
 }
 
@@ -349,6 +348,9 @@ func (d *generator) when(s *scenario.Step, i int) {
 func (d *generator) masters() []string {
 	if len(d.base.Targets) > 0 {
 		return []string{oneOf(d, d.base.Targets...)}
+	}
+	if d.kind.First && d.chance(0.8) { // the others hold nothing
+		return workload.MasterNames(1)
 	}
 	if d.chance(0.3) {
 		return []string{oneOf(d, nemesis.Holders, nemesis.Holders, nemesis.Minority, nemesis.Majority)}

@@ -8,7 +8,6 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/history"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
 	"lockpick/nemesis"
@@ -26,10 +25,15 @@ func TestMostSchedulesAreConclusive(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	one := twoFaults()
 	one.Masters, one.Faults = 1, []string{"kill", "partition", "pause"}
+	of := func(lock string) scenario.Scenario { // one that uses the first of five masters
+		s := twoFaults()
+		s.Lock = lock
+		return s.WithRequirements()
+	}
 	for _, c := range []struct {
 		base  scenario.Scenario
 		least int // percent
-	}{{twoFaults(), 90}, {one, 85}} {
+	}{{twoFaults(), 90}, {one, 85}, {of("rw"), 75}, {of("semaphore"), 75}, {of("reentrant"), 85}} {
 		e, conclusive := ExploreOptions{Base: c.base}, 0
 		pool := campaign.NewPool()
 		defer pool.Close()
@@ -44,9 +48,9 @@ func TestMostSchedulesAreConclusive(t *testing.T) {
 			}
 		}
 		if 100*conclusive < c.least*schedules {
-			t.Errorf("%d masters: %d of %d schedules are conclusive, fewer than %d %%", c.base.Masters, conclusive, schedules, c.least)
+			t.Errorf("%s, %d masters: %d of %d schedules are conclusive, fewer than %d %%", c.base.Lock, c.base.Masters, conclusive, schedules, c.least)
 		}
-		t.Logf("%d masters: %d of %d schedules are conclusive", c.base.Masters, conclusive, schedules)
+		t.Logf("%s, %d masters: %d of %d schedules are conclusive", c.base.Lock, c.base.Masters, conclusive, schedules)
 	}
 }
 
@@ -59,7 +63,7 @@ func TestWhichSchedulesEndWithTheirEvidence(t *testing.T) {
 		"mutual exclusion":   {func(*scenario.Scenario) {}, true},
 		"beliefs":            {func(s *scenario.Scenario) { s.Properties = []string{"L2", "L3"} }, false},
 		"everything":         {func(s *scenario.Scenario) { s.Properties = nil }, false},
-		"a read-write lock":  {func(s *scenario.Scenario) { s.Lock, s.Kind = "read-write", history.ReadWrite }, false},
+		"a read-write lock":  {func(s *scenario.Scenario) { s.Lock = "rw" }, true},
 		"an explicit script": {func(s *scenario.Scenario) { s.Schedule = []scenario.Step{{Fault: "kill", Masters: []string{"m1"}}} }, false},
 	} {
 		base := twoFaults()

@@ -211,7 +211,7 @@ func init() {
 			More: "Mutual exclusion is checked at once, every other property when the history has grown by an eighth and the violation has lasted for half a TTL; `deadlock-freedom` and `availability` concern what follows the healing, and end no run."},
 		&Field{Name: "stop_after", RunOnly: true, Absent: "never", within: limits{0, maxStopAfter},
 			Help: "stop before the time limit after so many contended acquisitions, if each step and each kind of fault has struck and three came under faults afterwards",
-			More: "`lockpick search` draws it: a schedule ends when it has the evidence for a verdict on mutual exclusion. An acquisition is contended if another client waits for the same key within a TTL after it."},
+			More: "`lockpick search` draws it: a schedule ends when it has the evidence for a verdict on mutual exclusion. An acquisition is contended if within a TTL after it another client waits for the same key and may not share it."},
 		&Field{Name: "properties", Everyday: true, Flag: "property", Absent: "all that are judged", OutsideSeed: true, Values: func() []string { return append(checker.Levels(), checker.PropertyNames()...) }, listed: levelsListed,
 			Help: "levels or properties that decide the exit code, each of which must be tested",
 			More: "The names of the properties are in [checking.md](checking.md); `ghost-keys` is judged only if it is named."},

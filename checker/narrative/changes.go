@@ -25,7 +25,7 @@ func (n *Narrative) KeyChanges(a *history.Lease, until time.Duration) {
 		all = all[:maxChanges]
 	}
 	for _, c := range all {
-		e := Event{At: c.At, Kind: EventChanged, Client: c.Client, Masters: []string{c.Master}, Key: a.Key, Token: c.Token, Cause: c.Kind, TTL: c.TTL, Word: c.Kind, Ops: []int{c.Line}}
+		e := Event{At: c.At, Kind: EventChanged, Client: c.Client, Masters: []string{c.Master}, Key: a.Key, Stored: c.Stored, Token: c.Token, Cause: c.Kind, TTL: c.TTL, Word: c.Kind, Ops: []int{c.Line}}
 		what := fmt.Sprintf(ChangeWords[c.Kind], c.Stored)
 		if c.Kind == "ttl" && c.TTL > 0 {
 			what += " to " + At(c.TTL)
@@ -64,6 +64,9 @@ func sinceCreated(all []facts.KeyChange, granted time.Duration) []facts.KeyChang
 func severity(kind string) int {
 	return slices.Index([]string{"deleted", "expired", "evicted", "lost", "ttl", "restored", "created", "changed"}, kind)
 }
+
+// Frees reports whether an EventChanged took a key from a master.
+func (e *Event) Frees() bool { return severity(e.Cause) < severity("ttl") }
 
 // ChangeWords says what happened to a key.
 var ChangeWords = map[string]string{

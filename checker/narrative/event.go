@@ -102,6 +102,7 @@ type Event struct {
 	Silent  []string      `json:"silent,omitempty"` // masters that did not answer
 	Cut     []string      `json:"cut,omitempty"`    // the Masters that a fault kept the command from reaching
 	Key     string        `json:"key,omitempty"`
+	Stored  string        `json:"-"` // the Redis key that masters answered about or changed, if it is known
 	Token   string        `json:"token,omitempty"`
 	Command string        `json:"command,omitempty"`
 	Cause   string        `json:"cause,omitempty"`

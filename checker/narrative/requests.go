@@ -86,7 +86,7 @@ func (n *Narrative) putAsked(e Event, a *facts.Request) {
 // answer adds one master's answer to a request.
 func (n *Narrative) answer(a *facts.Request, v history.Vote, detail bool) {
 	e := placed{ask: a}
-	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.Party.Client, Key: a.Key, Token: a.Party.Token, Command: a.Command, Ops: []int{v.Index}}
+	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.Party.Client, Key: a.Key, Stored: v.Stored, Token: a.Party.Token, Command: a.Command, Ops: []int{v.Index}}
 	e.At, e.order = n.r.ExecutedBy(v)
 	e.Fence = n.r.History.FenceOf(v.Index)
 	if facts.StoresKey(v) {

@@ -22,6 +22,7 @@ type snapshot struct {
 
 type masterState struct {
 	token         string // empty: no token is known
+	stored        string // the Redis key that it is stored under, if that is known
 	until         time.Duration
 	down, stopped bool
 	clock         bool // its clock is wrong
@@ -93,7 +94,7 @@ func (s *snapshot) answered(e *narrative.Event) {
 		m := s.of(name)
 		switch e.Command {
 		case history.CommandSet, history.CommandExtend:
-			m.token, m.until = e.Token, e.At+e.TTL
+			m.token, m.stored, m.until = e.Token, e.Stored, e.At+e.TTL
 			if e.TTL == 0 {
 				m.until = 1<<63 - 1
 			}
@@ -129,6 +130,14 @@ func (s *snapshot) applyTo(e *narrative.Event, m *masterState) {
 			m.token = ""
 		}
 		m.down = false
+	case narrative.EventChanged:
+		switch {
+		case e.Stored != m.stored:
+		case e.Frees():
+			m.token = ""
+		case e.TTL > 0 && e.Client != "": // a command set another time to live
+			m.until = e.At + e.TTL
+		}
 	case narrative.EventSnapshot:
 		m.token, m.until = e.Token, 1<<63-1
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +19,7 @@ const root = "../.."
 // that tag, as it does the packages that try more cases with the tag real; each other module with tests is tested, too.
 func TestEveryTestRuns(t *testing.T) {
 	words := func(target string) []string {
-		cmd := exec.CommandContext(t.Context(), "make", "-n", target)
-		cmd.Dir = root
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("make -n %s: %v", target, err)
-		}
-		return strings.FieldsFunc(string(out), func(r rune) bool { return strings.ContainsRune(" \"\n", r) })
+		return strings.FieldsFunc(commandsOf(t, target), func(r rune) bool { return strings.ContainsRune(" \"\n", r) })
 	}
 	tests, withTag := words("tests"), map[string][]string{"real": words("tests-real"), "portable": words("tests-portable")}
 	tagged := 0
@@ -71,6 +66,57 @@ func TestEveryTestRuns(t *testing.T) {
 	}
 	if tagged < 10 {
 		t.Errorf("only %d files have one of the tags", tagged)
+	}
+}
+
+// commandsOf returns what make would run for a target, all samples included.
+func commandsOf(t *testing.T, target string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", "-n", target, "SAMPLE=all")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("make -n %s: %v", target, err)
+	}
+	return string(out)
+}
+
+// packagePath fits a package, or packages, of this module in a command.
+var packagePath = regexp.MustCompile(`^(\./|lockpick/)[a-z/]+(\.\.\.)?$`)
+
+// TestNoBubbleRunsWithTheRaceDetector: no package that make tests with the race detector uses masters in a bubble, in which the race
+// detector itself fails now and then.
+func TestNoBubbleRunsWithTheRaceDetector(t *testing.T) {
+	const bubbles = "lockpick/cluster/virtual"
+	var raced []string
+	for _, target := range []string{"tests", "tests-real"} {
+		for command := range strings.SplitSeq(commandsOf(t, target), `"`) {
+			words := strings.Fields(command)
+			if slices.Contains(words, "-race") {
+				raced = append(raced, slices.DeleteFunc(words, func(w string) bool { return !packagePath.MatchString(w) })...)
+			}
+		}
+	}
+	using := func(packages ...string) []string {
+		list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-test", "-tags", "real", "-f", `{{.ImportPath}} {{join .Deps " "}}`}, packages...)...)
+		list.Dir = root
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("go list of %q: %v", packages, err)
+		}
+		var all []string
+		for line := range strings.Lines(string(out)) {
+			if words := strings.Fields(line); slices.Contains(words, bubbles) {
+				all = append(all, words[0])
+			}
+		}
+		return all
+	}
+	if len(raced) < 20 || len(using("./locktest")) == 0 {
+		t.Fatalf("it finds only %q, and in locktest no bubble", raced)
+	}
+	for _, name := range using(raced...) {
+		t.Errorf("make runs %s with the race detector, and it uses %s", name, bubbles)
 	}
 }
 

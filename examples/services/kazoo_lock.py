@@ -1,7 +1,8 @@
 """kazoo's Lock on ZooKeeper. docs/clients.md of Lockpick describes the protocol. Its first argument says how long the client
 counts on a lock:
 
-    timed      for the session timeout, from the moment at which it sent the last write that was answered
+    timed      for the session timeout, from the moment at which it sent the last write that was answered in the session that
+               owns the lock's node
     suspended  until kazoo says that the connection is SUSPENDED or the session LOST, as its documentation asks
     lost       until kazoo says that the session is LOST, which it can only learn from a server
 
@@ -15,7 +16,7 @@ from urllib.parse import quote
 
 import kazoo
 from kazoo.client import KazooClient, KazooState
-from kazoo.exceptions import LockTimeout
+from kazoo.exceptions import LockTimeout, SessionExpiredError
 
 MODE, KIND = (sys.argv + ["", ""])[1:3]
 TIMED = MODE == "timed"
@@ -28,7 +29,7 @@ KINDS = {  # what the client says of it in its answer to init
 if MODE not in OVER or KIND not in KINDS:
     sys.exit("usage: kazoo_lock.py timed|suspended|lost [read-write|semaphore]")
 
-held = {}  # by key: the lock and its token
+held = {}  # by key: the lock, its token, and the session that owns its node
 saying = threading.Lock()
 
 
@@ -41,15 +42,23 @@ def watch(state):
     """kazoo calls this when the state of the connection changes."""
     now = time.monotonic_ns()
     if state in OVER[MODE]:
-        for key, (_, token) in list(held.items()):
+        for key, (_, token, _) in list(held.items()):
             say(type="ended", key=key, value={"token": token}, error=state, when=now)
 
 
+def session():
+    """The session that the client is in; None: it has no connection."""
+    return client.client_id and client.client_id[0]
+
+
 def renew():
-    """A write is answered by a majority; a read by any server, also by one that the others have given up."""
-    sent = time.monotonic_ns()
+    """A write is answered by a majority; a read by any server, also by one that the others have given up. It proves that the
+    session of the client lasted until it was sent: kazoo begins another one by itself, which owns none of the locks."""
+    owner, sent = session(), time.monotonic_ns()
     client.set_async("/locks", b"").get(timeout=ttl)
-    return sent
+    if owner is None or session() != owner:
+        raise SessionExpiredError("the session changed")
+    return sent, owner
 
 
 def renew_forever():
@@ -57,11 +66,12 @@ def renew_forever():
         time.sleep(ttl / 3)
         before = dict(held)
         try:
-            sent = renew()
+            sent, owner = renew()
         except Exception:  # not renewed
             continue
-        for key, (lock, token) in before.items():
-            if held.get(key) == (lock, token):
+        for key, lease in before.items():
+            _, token, of = lease
+            if of == owner and held.get(key) == lease:
                 say(type="renewed", key=key, value={"token": token}, at=sent, left=int(ttl * 1e9))
 
 
@@ -82,14 +92,18 @@ def acquire(key, mode, within):
         node = lock.create_path if KIND == "semaphore" else lock.path + "/" + lock.node
         token = node.rpartition("/")[2]
         answer = {"type": "ok", "token": token}
+        stat = client.get_async(node).get(timeout=ttl)[1]
         if "fence" in KINDS[KIND].get("can", []):
-            answer["fence"] = client.get_async(node).get(timeout=ttl)[1].czxid
+            answer["fence"] = stat.czxid
         if TIMED:
-            answer["at"], answer["left"] = renew(), int(ttl * 1e9)
+            answer["at"], owner = renew()
+            answer["left"] = int(ttl * 1e9)
+            if owner != stat.owner_session_id:
+                raise SessionExpiredError("the node is of another session")
     except Exception:
         lock.release()  # the session would keep the lock for good
         raise
-    held[key] = (lock, token)
+    held[key] = (lock, token, stat.owner_session_id)
     return answer
 
 
@@ -113,7 +127,7 @@ for line in sys.stdin:
         elif op == "acquire":
             answer = acquire(request["key"], request.get("mode"), request["within_ms"] / 1000)
         elif op == "release":
-            lock, _ = held.pop(request["key"])
+            lock, _, _ = held.pop(request["key"])
             lock.release()
         else:
             break

@@ -82,6 +82,40 @@ func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
 	}
 }
 
+// Readers that wait for a writer are many subsets of readers that might have come before it.
+func TestPorcupineDecidesAboutManyReadersThatWait(t *testing.T) {
+	var ops []history.Op
+	add := func(at int, client int, f string, typ history.Type, mode string, round int) {
+		v := &history.Value{Mode: mode}
+		if f == history.FRelease || typ == history.OK {
+			v.Token, v.ValidUntil = fmt.Sprintf("t%d-%d", client, round), time.Hour
+		}
+		ops = append(ops, history.Op{Index: len(ops), Time: time.Duration(at) * time.Millisecond, Process: fmt.Sprintf("c%d", client), Type: typ, F: f, Key: "k0", Value: v})
+	}
+	const readers = 24
+	for round := range 5 {
+		at := 10 * round
+		for c := range readers {
+			add(at, c+1, history.FAcquire, history.Invoke, history.ModeRead, round)
+		}
+		add(at, 0, history.FAcquire, history.Invoke, history.ModeWrite, round)
+		add(at+1, 0, history.FAcquire, history.OK, history.ModeWrite, round)
+		add(at+2, 0, history.FRelease, history.Invoke, history.ModeWrite, round)
+		add(at+3, 0, history.FRelease, history.OK, history.ModeWrite, round)
+		for c := range readers {
+			add(at+4, c+1, history.FAcquire, history.OK, history.ModeRead, round)
+		}
+		for c := range readers {
+			add(at+5, c+1, history.FRelease, history.Invoke, history.ModeRead, round)
+			add(at+6, c+1, history.FRelease, history.OK, history.ModeRead, round)
+		}
+	}
+	h := &history.History{Header: history.Header{Kind: history.ReadWrite}, Ops: ops}
+	if v := linearizable(history.Pack(h), 20*time.Second); v.undecided || len(v.illegal) > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // A history is cut into epochs only where the key is free, and operations that
 // ran concurrently stay in one epoch.
 func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {

@@ -400,7 +400,8 @@ type epoch struct {
 // side, and on both sides the lock is free at the cut.
 //
 // A lock that several clients may hold is rarely free. For the same reason its history may be cut at
-// any instant, if the next epoch begins with what is held there.
+// any instant, if the next epoch begins with what is held there; and each of its acquires takes effect at its return, or
+// porcupine would try all subsets of the readers that wait for a writer.
 //
 // epochs finds the cuts from the operations alone, and an epoch has at least size
 // operations, so porcupine still orders the operations that ran concurrently.
@@ -419,7 +420,9 @@ func epochs(h *history.Header, all []tenure, size int) []epoch {
 			part, next = part.cutAt(cut)
 			parts, part = append(parts, part), next
 		}
-		t.took.Call = max(t.took.Call, cut)
+		if t.took.Call = max(t.took.Call, cut); h.Capacity() > 1 {
+			t.took.Call = t.took.Return
+		}
 		part.ops = append(part.ops, t.took, t.gave)
 		ended = max(ended, t.gave.Call)
 	}

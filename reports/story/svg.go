@@ -16,7 +16,8 @@ const (
 	svgLeft    = 90  // left edge of the lifelines; step numbers and times are left of it
 	svgColumn  = 84  // distance between lifelines
 	svgText    = 66  // characters per line of the story, which is on the right
-	svgLetter  = 6.6 // width of a character of the story
+	svgBold    = 58  // the same of its bold end
+	svgLetter  = 7.7 // width of a character of the story: of a digit where the letters are wide
 	svgLine    = 16  // height of a line of the story
 	svgTop     = 64
 	svgLeastUp = 30 // minimum height of a step
@@ -61,10 +62,11 @@ func SVG(v *narrative.Violation) string {
 		y += height
 	}
 	if conclusion != nil {
-		for j, l := range term.Lines("✕ "+conclusion.Sentence(), svgText) {
+		lines := term.Lines("✕ "+conclusion.Sentence(), svgBold)
+		for j, l := range lines {
 			fmt.Fprintf(&body, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", right, y+4+j*svgLine, escape(l))
 		}
-		y += 2 * svgLine
+		y += max(2, len(lines)) * svgLine
 	}
 	width := float64(right) + svgText*svgLetter + 16
 	key, rows := p.key(width, y+20)

@@ -66,7 +66,7 @@ func severity(kind string) int {
 }
 
 // Frees reports whether an EventChanged took a key from a master.
-func (e *Event) Frees() bool { return severity(e.Cause) < severity("ttl") }
+func (e *Event) Frees() bool { s := severity(e.Cause); return s >= 0 && s < severity("ttl") }
 
 // ChangeWords says what happened to a key.
 var ChangeWords = map[string]string{

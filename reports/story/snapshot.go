@@ -132,7 +132,7 @@ func (s *snapshot) applyTo(e *narrative.Event, m *masterState) {
 		m.down = false
 	case narrative.EventChanged:
 		switch {
-		case e.Stored != m.stored:
+		case e.Stored == "" || e.Stored != m.stored: // another key, or it is not known which
 		case e.Frees():
 			m.token = ""
 		case e.TTL > 0 && e.Client != "": // a command set another time to live

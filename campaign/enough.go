@@ -86,8 +86,16 @@ func (e *enough) observe(op *history.Op) bool {
 	case op.F == history.FRelease && op.Type == history.Invoke && e.keys[op.Key] != nil:
 		e.keys[op.Key].release(op.Process)
 		return false
+	case op.F == history.FCrash:
+		e.forget(op)
+		for _, k := range e.keys {
+			k.releaseAll(op.Process)
+		}
+		return false
 	case op.F != history.FAcquire:
 		return false
+	case op.Type == history.Invoke:
+		e.forget(op)
 	}
 	k := e.keys[op.Key]
 	if k == nil {
@@ -131,12 +139,30 @@ func (e *enough) observe(op *history.Op) bool {
 // competes reports whether a client wants what another one's grant left nothing of.
 func (a asked) competes(g *grant) bool { return a.client != g.client && a.weight > g.left }
 
+// forget drops the acquires of a client that cannot return any more: it crashed, or calls acquire again.
+func (e *enough) forget(op *history.Op) {
+	for key, k := range e.keys {
+		if op.F == history.FCrash || e.lock.Kind != history.Multi || key == op.Key {
+			k.pending = slices.DeleteFunc(k.pending, func(a asked) bool { return a.client == op.Process })
+		}
+	}
+}
+
 // release notes that a client gives back its oldest grant.
 func (k *contest) release(client string) {
 	for i := range k.held {
 		if g := &k.held[i]; g.client == client && !g.released {
 			g.released = true
 			return
+		}
+	}
+}
+
+// releaseAll notes that a client has nothing any more.
+func (k *contest) releaseAll(client string) {
+	for i := range k.held {
+		if k.held[i].client == client {
+			k.held[i].released = true
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,9 +69,13 @@ func TestARunWithoutEvidenceGoesOn(t *testing.T) {
 
 // Acquisitions of other kinds of locks count as contended where the checker counts them: a reader does not wait for readers.
 func TestEnoughCountsAsTheCheckerDoes(t *testing.T) {
-	for _, lock := range []string{"redlock", "rw", "semaphore", "reentrant"} {
+	for _, c := range []struct {
+		lock   string
+		faults []string
+	}{{"redlock", nil}, {"redlock", []string{"client-kill"}}, {"rw", nil}, {"rw", []string{"client-kill"}}, {"semaphore", nil}, {"semaphore", []string{"client-kill"}}, {"reentrant", nil}} {
+		lock := fmt.Sprint(c.lock, " ", c.faults)
 		s := campaigntest.Simulated(func(s *scenario.Scenario) {
-			s.Lock, s.Clients, s.Hold, s.LongHolds, s.TimeLimit, s.Faults, s.StopAfter = lock, 4, "0s..100ms", 0, 20*time.Second, nil, 1_000_000
+			s.Lock, s.Clients, s.Hold, s.LongHolds, s.TimeLimit, s.Faults, s.StopAfter = c.lock, 4, "0s..100ms", 0, 20*time.Second, c.faults, 1_000_000
 		})
 		h, r := judgedRun(t, s)
 		e := newEnough(&s, h.Header.LockKind())

@@ -1,10 +1,9 @@
 package risk
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Interval is a number of violations per year with its 95 % confidence interval.
@@ -42,8 +41,7 @@ func sum(parts []part, rates []Rate, r *rand.Rand) Interval {
 			out.Expected += x
 		}
 	}
-	source := rand.NewPCG(r.Uint64(), r.Uint64())
-	u := rand.New(source)
+	u := rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
 	lows, highs := make([]float64, draws), make([]float64, draws)
 	now := make([]float64, len(rates))
 	for i := range draws {
@@ -59,11 +57,11 @@ func sum(parts []part, rates []Rate, r *rand.Rand) Interval {
 				x *= now[j]
 			}
 			if p.hits > 0 {
-				lows[i] += x * distuv.Beta{Alpha: float64(p.hits), Beta: float64(p.n - p.hits + 1), Src: source}.Rand()
+				lows[i] += x * beta(u, p.hits, p.n-p.hits+1)
 			}
 			high := 1.0
 			if p.hits < p.n {
-				high = distuv.Beta{Alpha: float64(p.hits + 1), Beta: float64(p.n - p.hits), Src: source}.Rand()
+				high = beta(u, p.hits+1, p.n-p.hits)
 			}
 			highs[i] += x * high
 		}
@@ -72,4 +70,29 @@ func sum(parts []part, rates []Rate, r *rand.Rand) Interval {
 	slices.Sort(highs)
 	out.Low, out.High = min(lows[draws*25/1000], out.Expected), max(highs[draws*975/1000-1], out.Expected)
 	return out
+}
+
+// beta draws from the beta distribution with the shapes a and b, of at least 1 each. (A library for it would be 24 packages
+// and 0.7 MB of the program.)
+func beta(r *rand.Rand, a, b int) float64 {
+	x := gamma(r, a)
+	return x / (x + gamma(r, b))
+}
+
+// gamma draws from the gamma distribution with a shape of at least 1 and scale 1, by the method of Marsaglia and Tsang
+// ("A simple method for generating gamma variables", 2000).
+func gamma(r *rand.Rand, shape int) float64 {
+	d := float64(shape) - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := r.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v *= v * v
+		if math.Log(1-r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v
+		}
+	}
 }

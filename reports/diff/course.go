@@ -1,11 +1,10 @@
 package diff
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
@@ -147,17 +146,37 @@ func (l *Latency) String() string {
 }
 
 // rateInterval returns the exact 95 % interval of a rate per minute, for n events within d
-// (Garwood: quantiles of the chi-square distribution). Events that come in groups are less certain
-// than that. It returns nil if d is not positive.
+// (Garwood, "Fiducial limits for the Poisson distribution", 1936): outside of it, n events or fewer, or n events or more, have
+// a probability below 2.5 %. Events that come in groups are less certain than that. It returns nil if d is not positive.
 func rateInterval(n int, d time.Duration) *[2]float64 {
 	if d <= 0 {
 		return nil
 	}
-	low, high := 0.0, distuv.ChiSquared{K: float64(2*n + 2)}.Quantile(0.975)/2
+	low, high := 0.0, meanOf(n, 0.025)
 	if n > 0 {
-		low = distuv.ChiSquared{K: float64(2 * n)}.Quantile(0.025) / 2
+		low = meanOf(n-1, 0.975)
 	}
 	return &[2]float64{low / d.Minutes(), high / d.Minutes()}
+}
+
+// meanOf returns the mean of the Poisson distribution whose values are at most n with probability p, by bisection.
+func meanOf(n int, p float64) float64 {
+	atMost := func(mean float64) (sum float64) {
+		for k := range n + 1 {
+			log, _ := math.Lgamma(float64(k + 1))
+			sum += math.Exp(float64(k)*math.Log(mean) - mean - log)
+		}
+		return sum
+	}
+	low, high := 0.0, float64(n)+10*math.Sqrt(float64(n+1))+10
+	for range 60 {
+		if middle := (low + high) / 2; atMost(middle) > p {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // Lane draws the course of one run, on the same scales as the other run's.

@@ -3,7 +3,6 @@ package doctest
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -94,8 +93,3 @@ func (b *block) commands() (all []string) {
 func (b *block) exits() []string { return strings.Split(b.args["exits"], ",") }
 
 func (b *block) content() string { return strings.Join(b.text, "\n") + "\n" }
-
-// elided reports whether a quotation leaves lines out.
-func elided(quoted []string) bool {
-	return slices.ContainsFunc(quoted, func(line string) bool { return strings.TrimSpace(line) == "…" })
-}

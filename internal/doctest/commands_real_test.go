@@ -231,3 +231,8 @@ func normal(out string) string {
 	out = budget.ReplaceAllString(found.ReplaceAllString(out, "$1 20 ms"), " in 1 s (budget")
 	return took.ReplaceAllString(out, "$1 in 1 s")
 }
+
+// elided reports whether a quotation leaves lines out.
+func elided(quoted []string) bool {
+	return slices.ContainsFunc(quoted, func(line string) bool { return strings.TrimSpace(line) == "…" })
+}

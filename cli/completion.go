@@ -22,10 +22,6 @@ func complete(root *cobra.Command) {
 	for _, p := range checker.Properties {
 		properties = append(properties, p.Name+"\t"+p.Level)
 	}
-	var situations []string
-	for _, x := range audit.Battery() {
-		situations = append(situations, x.ID+"\t"+x.Name)
-	}
 	offers := offeredByFields()
 	offers["lock"], offers["property"], offers["budget"] = locks, properties, search.Budgets
 	for _, cmd := range root.Commands() {
@@ -33,7 +29,7 @@ func complete(root *cobra.Command) {
 			if cmd.Flags().Lookup(name) == nil {
 				continue
 			}
-			_ = cmd.RegisterFlagCompletionFunc(name, listOf(values)) // fails only if the flag has a function already
+			_ = cmd.RegisterFlagCompletionFunc(name, listOf(func() []string { return values })) // fails only if the flag has a function already
 		}
 		switch cmd.Name() {
 		case "audit":
@@ -51,12 +47,21 @@ func complete(root *cobra.Command) {
 	}
 }
 
+// situations returns those of the audits, which are read from files in the program: only when the shell asks for them.
+func situations() []string {
+	var all []string
+	for _, x := range audit.Battery() {
+		all = append(all, x.ID+"\t"+x.Name)
+	}
+	return all
+}
+
 // listOf completes the last item of a comma-separated list.
-func listOf(values []string) cobra.CompletionFunc {
+func listOf(values func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		var offered []string
-		for _, v := range values {
+		for _, v := range values() {
 			offered = append(offered, before+v)
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp

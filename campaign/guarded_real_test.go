@@ -21,22 +21,31 @@ const guarded = "user app on >sec/ret ~* &* +@all"
 func TestUsersAndTLS(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+		r := votesAreJudged(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.ACL, s.TLS, s.Faults, s.TimeLimit = guarded, true, []string{"pause", "partition"}, scenario.Duration(20*time.Second)
 		}))
 		if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
 			t.Errorf("mutual exclusion: %+v", v)
 		}
-		votesAreJudged(t, r)
 	})
 }
 
-// votesAreJudged checks that what rests on votes is judged, and that nothing is violated.
-func votesAreJudged(t *testing.T, r *judge.Result) {
+// votesAreJudged runs a scenario and checks that what rests on votes is judged, and that nothing is violated. A run in which Lockpick
+// was stopped around each lease, as on a machine that has too much to do, is made again, twice as long.
+func votesAreJudged(t *testing.T, s scenario.Scenario) *judge.Result {
 	t.Helper()
-	if why := r.Untested["quorum"]; why != "" || r.Verdict() == checker.Violated || r.Counts.Granted == 0 {
-		t.Errorf("%s with %d leases; quorum is not tested: %q", r.Verdict(), r.Counts.Granted, why)
+	_, r := mustRun(t, s)
+	for range 2 {
+		if r.Untested["quorum"] == "" && r.Verdict() != checker.Invalid {
+			break
+		}
+		s.TimeLimit *= 2
+		_, r = mustRun(t, s)
 	}
+	if why := r.Untested["quorum"]; why != "" || r.Verdict() == checker.Violated || r.Counts.Granted == 0 {
+		t.Errorf("%s with %d leases; quorum is not tested: %q; notes %q", r.Verdict(), r.Counts.Granted, why, r.Notes)
+	}
+	return r
 }
 
 // TestAClientIsToldHowToConnect: redis-py needs nothing but the address that it is told, and its votes are read although it
@@ -47,10 +56,9 @@ func TestAClientIsToldHowToConnect(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	_, r := mustRun(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {
+	votesAreJudged(t, shortScenario(scenario.Process, func(s *scenario.Scenario) {
 		s.Masters, s.Client, s.ACL, s.TLS, s.Faults = 1, command, guarded, true, []string{"pause"}
 	}))
-	votesAreJudged(t, r)
 }
 
 // TestACommandThatAUserMayNotSendIsTold: the run's notes name it, and the reply.

@@ -18,6 +18,8 @@ type Report struct {
 	// property that the run did not exercise (no extension, no guarded resource, no
 	// fencing), or that the caller did not name.
 	Results []Result
+	// By has the properties that the caller named; empty: all.
+	By []Property
 	// DeadOnArrival counts the leases that were over before their acquire
 	// returned. They hold nothing, so they violate nothing by themselves.
 	DeadOnArrival int
@@ -27,6 +29,14 @@ type Report struct {
 	// Disagreement is not empty if the sweep and porcupine decided mutual
 	// exclusion differently: a bug of Lockpick, and no verdict on the lock.
 	Disagreement string
+}
+
+// WhyUntested explains why there is no result for a property of a history.
+func (r *Report) WhyUntested(p Property, h *history.Packed) string {
+	if len(r.By) > 0 && !slices.Contains(r.By, p) {
+		return "not asked for"
+	}
+	return p.WhyUntested(h, r.Unseen)
 }
 
 // Err returns the disagreement of the sweep and porcupine as an error, or nil if they agree.
@@ -74,7 +84,7 @@ func checkPacked(h *history.Packed, second func(*history.Packed) linearizability
 	if unseen != "" { // the lock is of another kind than the votes describe
 		run.History, run.Unfiltered = h.WithoutVotes(), h
 	}
-	rep := Report{DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
+	rep := Report{By: by, DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
 	var judged []Property
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {

@@ -13,7 +13,7 @@ import (
 var Quorum = Property{
 	Name: "quorum", Level: "L1", Says: "an acquire returns a lease only with the yes answers of a quorum of masters",
 	Votes: true, Leads: true, ToleratesStalls: true, Reported: true,
-	rules: &rules{judge: (*run).quorumOfYes},
+	rules: &rules{judge: (*run).quorumOfYes, gaps: []gap{{nil, "no lease was granted by recorded votes while the harness kept up"}}},
 }
 
 // quorumOfYes judges one part of L1: when an acquire returns ok, the yes answers of a

@@ -89,7 +89,7 @@ func (p Property) WhyUntested(h *history.Packed, unseen string) string {
 			}
 		}
 	}
-	return "not asked for"
+	return "the run did not exercise it"
 }
 
 // exemption is a reason why a property is not judged of locks of a kind.

@@ -112,7 +112,7 @@ func untested(h *history.Packed, report checker.Report) map[string]string {
 	why := map[string]string{}
 	for _, p := range checker.Properties {
 		if report.Result(p) == nil {
-			why[p.Name] = p.WhyUntested(h, report.Unseen)
+			why[p.Name] = report.WhyUntested(p, h)
 		}
 	}
 	return why

@@ -191,7 +191,7 @@ func (m *maker) try(c *actor) {
 	if m.chance(m.wrong) {
 		until = m.now + m.ticks(2*int(m.head.TTL/m.tick))
 	}
-	l := &held{asks: c.asks, client: c.name, key: k.name, token: c.token, until: until, sent: m.now}
+	l := &held{asks: c.asks, client: c.name, key: k.name, token: c.token, until: until, promised: until, sent: m.now}
 	if m.head.Fencing {
 		m.fences++
 		if l.fence = m.fences; m.chance(m.wrong) {
@@ -210,7 +210,7 @@ func (m *maker) try(c *actor) {
 func (m *maker) free(c *actor, k *guarded) bool {
 	all := []holder{asksFor(c.name, &c.asks)}
 	for _, l := range k.given {
-		if !l.released && l.until > m.now {
+		if !l.released && l.promised > m.now {
 			all = append(all, asksFor(l.client, &l.asks))
 		}
 	}
@@ -343,6 +343,7 @@ func (m *maker) extend(c *actor, k *guarded, l *held) {
 	if m.chance(m.wrong) {
 		l.until = by + m.ticks(int(m.head.TTL/m.tick)) - 2*m.tick
 	}
+	l.promised = l.until
 	k.free = max(k.free, l.until)
 	if mode == history.ModeWrite {
 		l.asks.Mode = ""
@@ -352,7 +353,7 @@ func (m *maker) extend(c *actor, k *guarded, l *held) {
 
 // alone says whether nobody else holds a key.
 func (m *maker) alone(k *guarded, l *held) bool {
-	return !slices.ContainsFunc(k.given, func(x *held) bool { return x != l && !x.released && x.until > m.now })
+	return !slices.ContainsFunc(k.given, func(x *held) bool { return x != l && !x.released && x.promised > m.now })
 }
 
 func (m *maker) read(c *actor, k *guarded, l *held) {

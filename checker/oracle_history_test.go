@@ -42,6 +42,7 @@ type held struct {
 	fence      int64
 	sent       time.Duration // when its attempt began
 	until      time.Duration
+	promised   time.Duration // until when its client may count on it: a refused extension takes nothing back
 	inside     bool
 	read       bool
 	wrote      int

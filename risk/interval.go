@@ -72,8 +72,7 @@ func sum(parts []part, rates []Rate, r *rand.Rand) Interval {
 	return out
 }
 
-// beta draws from the beta distribution with the shapes a and b, of at least 1 each. (A library for it would be 24 packages
-// and 0.7 MB of the program.)
+// beta draws from the beta distribution with the shapes a and b, of at least 1 each. (gonum, which has it too, is 24 packages.)
 func beta(r *rand.Rand, a, b int) float64 {
 	x := gamma(r, a)
 	return x / (x + gamma(r, b))

@@ -94,8 +94,6 @@ func (e *enough) observe(op *history.Op) bool {
 		return false
 	case op.F != history.FAcquire:
 		return false
-	case op.Type == history.Invoke:
-		e.forget(op)
 	}
 	k := e.keys[op.Key]
 	if k == nil {
@@ -104,6 +102,7 @@ func (e *enough) observe(op *history.Op) bool {
 	}
 	k.held = slices.DeleteFunc(k.held, func(g grant) bool { return op.Time > g.at+e.ttl })
 	if op.Type == history.Invoke {
+		e.forget(op)
 		a := asked{op.Process, e.lock.Weight(op.Asks())}
 		k.pending = append(k.pending, a)
 		for i := range k.held {

@@ -13,6 +13,9 @@ type gap struct {
 	why string
 }
 
+// NotExercised is the reason why a property has no result, where nothing more is known.
+const NotExercised = "the run did not exercise it"
+
 var (
 	nobodyLooked       = gap{lacks(history.FSnapshot), "nobody asked the masters what they store"}
 	nobodyEntered      = gap{lacks(history.FEnter), "no client entered a critical section"}
@@ -89,7 +92,7 @@ func (p Property) WhyUntested(h *history.Packed, unseen string) string {
 			}
 		}
 	}
-	return "the run did not exercise it"
+	return NotExercised
 }
 
 // exemption is a reason why a property is not judged of locks of a kind.

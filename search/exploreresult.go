@@ -191,7 +191,7 @@ func (x *ExploreResult) fold(t *trial) {
 func (l *PropertyCount) fold(t *trial) {
 	v := t.result.ResultOf(l.Property)
 	if v == nil {
-		l.Lacking[cmp.Or(t.result.Untested[l.Name], "the run did not exercise it")]++
+		l.Lacking[cmp.Or(t.result.Untested[l.Name], checker.NotExercised)]++
 		return
 	}
 	l.Tested++

@@ -114,7 +114,7 @@ func (r *Result) whyNotTested(name string) string {
 		}
 	}
 	if len(reasons) == 0 {
-		return "the run did not exercise it"
+		return checker.NotExercised
 	}
 	return strings.Join(reasons, ", ")
 }

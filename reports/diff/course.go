@@ -161,10 +161,12 @@ func rateInterval(n int, d time.Duration) *[2]float64 {
 
 // meanOf returns the mean of the Poisson distribution whose values are at most n with probability p, by bisection.
 func meanOf(n int, p float64) float64 {
-	atMost := func(mean float64) (sum float64) {
-		for k := range n + 1 {
-			log, _ := math.Lgamma(float64(k + 1))
-			sum += math.Exp(float64(k)*math.Log(mean) - mean - log)
+	atMost := func(mean float64) float64 {
+		log := -mean // of the probability of k
+		sum := math.Exp(log)
+		for k := 1; k <= n; k++ {
+			log += math.Log(mean / float64(k))
+			sum += math.Exp(log)
 		}
 		return sum
 	}

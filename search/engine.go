@@ -1,12 +1,14 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +24,7 @@ type Live func(done, of int, text func() string)
 // Engine runs the schedules of several series. What a schedule is and what its result T says is the series' affair.
 type Engine[T any] struct {
 	Crew    crew.Crew
-	Breadth bool          // the first schedule of each series comes first, and then the second: most series need no more
+	Breadth bool          // the first schedule of each series comes first, and then the second: most series need no more. Of each, what may take longest comes first
 	Limit   time.Duration // of real time, after which no schedule begins; 0: none
 	// Failed returns the result that counts for a schedule that ended with an error of the harness; the others go on,
 	// unless the first maxErrors all fail. Without it the first error ends them all.
@@ -97,9 +99,10 @@ func (e *Engine[T]) Run(ctx context.Context, all ...*Series[T]) error {
 func (e *Engine[T]) tasks(ctx context.Context, all []*Series[T]) iter.Seq[task[T]] {
 	return func(yield func(task[T]) bool) {
 		if e.Breadth {
+			longest := slices.SortedStableFunc(slices.Values(all), func(a, b *Series[T]) int { return cmp.Compare(b.Bound, a.Bound) })
 			for i, more := 0, true; more; i++ {
 				more = false
-				for _, s := range all {
+				for _, s := range longest {
 					if i < s.Count {
 						more = true
 						yield(task[T]{s, i})

@@ -181,3 +181,26 @@ func TestInterruptedEngine(t *testing.T) {
 		}
 	})
 }
+
+// TestLongSchedulesComeFirst: in breadth, of the schedules that have the same number those begin first that may take longest.
+// The last ones are short then, so that no worker waits long for another.
+func TestLongSchedulesComeFirst(t *testing.T) {
+	var order []string
+	series := func(name string, bound time.Duration) *Series[int] {
+		return &Series[int]{
+			Name: name, Count: 2, Bound: bound, At: func(i int) string { return fmt.Sprint(name, i) },
+			Try: func(_ context.Context, _ *campaign.Pool, i int) (*int, error) {
+				order = append(order, fmt.Sprint(name, i))
+				return &i, nil
+			},
+			Done: func(int, *int, time.Duration) int { return math.MaxInt },
+		}
+	}
+	e := Engine[int]{Crew: crew.Of(1), Breadth: true}
+	if err := e.Run(t.Context(), series("a", time.Minute), series("b", time.Hour), series("c", time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"b0", "a0", "c0", "b1", "a1", "c1"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %v, want %v", order, want)
+	}
+}

@@ -109,7 +109,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 	case "setnx":
 		s.action, tokenAt = acquire, 2
 	case "set":
-		tokenAt, s.action, s.ttl = 2, none, resp.SetTTL(a, x.Sent)
+		tokenAt, s.action, s.ttl = 2, none, resp.TTL(a, x.Sent)
 		gets := false
 		for _, o := range a[min(3, len(a)):] {
 			switch strings.ToLower(o) {
@@ -138,10 +138,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 		s.action, s.compares = release, true
 		tokenAt = len(a) - 1
 	case "expire", "pexpire", "expireat", "pexpireat":
-		s.action = extend
-		if len(a) > 2 {
-			s.ttl = resp.TTL(s.name, a[2], x.Sent)
-		}
+		s.action, s.ttl = extend, resp.TTL(a, x.Sent)
 	case "eval", "evalsha":
 		keys, err := strconv.Atoi(a[2])
 		if err != nil || keys < 1 || 3+keys > len(a) {

@@ -64,8 +64,8 @@ func (m *masker) key(text string) string {
 func (m *masker) masked(args []string, tokenAt int) string {
 	name := strings.ToUpper(args[0])
 	words := []string{name}
-	keyAt := 1
-	script := strings.HasPrefix(name, "EVAL")
+	keyAt, expiry := 1, numberAt(args)
+	script := resp.RunsScript(name)
 	if script {
 		keyAt = 3
 	}
@@ -84,7 +84,7 @@ func (m *masker) masked(args []string, tokenAt int) string {
 				break
 			}
 			words = append(words, "<token "+m.token(a)[:6]+">")
-		case i > tokenAt && isOption(a) || isLifetime(name, args, i):
+		case i > tokenAt && resp.IsOption(a) || i == expiry:
 			words = append(words, a)
 		default:
 			words = append(words, "<…>")
@@ -93,27 +93,13 @@ func (m *masker) masked(args []string, tokenAt int) string {
 	return strings.Join(words, " ")
 }
 
-func isOption(a string) bool {
-	switch strings.ToUpper(a) {
-	case "NX", "XX", "EX", "PX", "EXAT", "PXAT", "GET", "KEEPTTL", "GT", "LT":
-		return true
+// numberAt returns the index of a command's TTL or deadline; 0: it has none, or it is not a number.
+func numberAt(args []string) int {
+	at, _ := resp.ExpiryAt(args)
+	if _, err := strconv.ParseInt(args[at], 10, 64); err != nil {
+		return 0
 	}
-	return false
-}
-
-// isLifetime reports whether an argument is a TTL or expiry: a number at the position where the
-// command has one.
-func isLifetime(name string, args []string, i int) bool {
-	if _, err := strconv.ParseInt(args[i], 10, 64); err != nil {
-		return false
-	}
-	switch name {
-	case "EXPIRE", "PEXPIRE", "SETEX", "PSETEX", "EXPIREAT", "PEXPIREAT":
-		return i == 2
-	case "SET":
-		return i > 3 && isOption(args[i-1])
-	}
-	return false
+	return at
 }
 
 // answer formats a reply without its values.

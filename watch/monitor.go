@@ -201,7 +201,7 @@ func (i *inferred) take(l *Lint, master int, c resp.MonitorLine) {
 	values := make([]resp.Value, len(args))
 	for n, a := range args {
 		values[n] = resp.Value{Type: '$', Text: []byte(a), Cut: n != 1 && len(a) > 1024}
-		if strings.EqualFold(args[0], "eval") {
+		if resp.HasText(args[0]) {
 			values[n].Cut = false
 		}
 	}

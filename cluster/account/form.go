@@ -17,12 +17,6 @@ type form struct {
 	token   int    // index of the argument that is the token; -1: none is
 }
 
-// options are the words of Redis commands that determine what a command does.
-var options = map[string]bool{
-	"nx": true, "xx": true, "gt": true, "lt": true, "get": true, "ex": true, "px": true, "exat": true, "pxat": true, "keepttl": true,
-	"ifeq": true, "ifne": true, "persist": true,
-}
-
 // formOf names the form of a command.
 func formOf(args []string) string {
 	var b strings.Builder
@@ -30,7 +24,7 @@ func formOf(args []string) string {
 	rest := args[1:]
 	if runsScript(args) && len(args) > 2 {
 		sha := strings.ToLower(args[1])
-		if name == "eval" {
+		if resp.HasText(name) {
 			sum := sha1.Sum([]byte(args[1]))
 			sha = hex.EncodeToString(sum[:])
 		}
@@ -40,8 +34,8 @@ func formOf(args []string) string {
 		b.WriteString(name)
 	}
 	for _, a := range rest {
-		if w := strings.ToLower(a); options[w] {
-			b.WriteString(" " + w)
+		if resp.IsOption(a) {
+			b.WriteString(" " + strings.ToLower(a))
 		} else {
 			b.WriteString(" ?")
 		}
@@ -49,13 +43,9 @@ func formOf(args []string) string {
 	return b.String()
 }
 
-// runsScript reports whether a command runs a script, which may fail after it has changed keys.
+// runsScript reports whether a command runs a script or a transaction, which may fail after it has changed keys.
 func runsScript(args []string) bool {
-	switch strings.ToLower(args[0]) {
-	case "eval", "evalsha", "exec", "fcall":
-		return true
-	}
-	return false
+	return resp.RunsScript(args[0]) || isTransaction(args)
 }
 
 // isTransaction reports whether a command executes a transaction.
@@ -99,7 +89,7 @@ func words(args []string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if i == 1 && strings.EqualFold(args[0], "eval") {
+		if i == 1 && resp.HasText(args[0]) {
 			sum := sha1.Sum([]byte(a))
 			a = hex.EncodeToString(sum[:])
 		}
@@ -126,7 +116,7 @@ func name(args []string) string {
 		words = append(words, form[0][:min(8, len(form[0]))])
 	}
 	for _, w := range form[1:] {
-		if options[w] {
+		if resp.IsOption(w) {
 			words = append(words, strings.ToUpper(w))
 		}
 	}

@@ -16,6 +16,11 @@ const (
 	AtSeconds
 )
 
+// expiries holds the commands that have a TTL at a fixed place, after the key.
+var expiries = map[string]Unit{
+	"expire": Seconds, "pexpire": Milliseconds, "expireat": AtSeconds, "pexpireat": AtMilliseconds, "setex": Seconds, "psetex": Milliseconds,
+}
+
 // setUnit returns the unit of an option of SET that sets a TTL.
 func setUnit(option string) (u Unit, ok bool) {
 	switch len(option) {
@@ -40,32 +45,35 @@ func setUnit(option string) (u Unit, ok bool) {
 	return 0, false
 }
 
-// unitOf returns the unit of the TTL in a command such as PEXPIRE.
-func unitOf(command string) Unit {
-	switch command {
-	case "expire", "setex":
-		return Seconds
-	case "expireat":
-		return AtSeconds
-	case "pexpireat":
-		return AtMilliseconds
+// ExpiryAt returns the index of the argument of a command that is its TTL or its deadline, and the unit; 0: it has none.
+func ExpiryAt(args []string) (at int, u Unit) {
+	name := strings.ToLower(args[0])
+	if u, ok := expiries[name]; ok && len(args) > 2 {
+		return 2, u
 	}
-	return Milliseconds
-}
-
-// SetTTL returns the TTL among the options of a SET; 0: none.
-func SetTTL(args []string, now time.Time) time.Duration {
-	for i := 3; i+1 < len(args); i++ {
+	options := 3 // after the key and the value
+	switch name {
+	case "set":
+	case "getex":
+		options = 2
+	default:
+		return 0, 0
+	}
+	for i := options; i+1 < len(args); i++ {
 		if u, ok := setUnit(args[i]); ok {
-			return Lifetime(args[i+1], u, now)
+			return i + 1, u
 		}
 	}
-	return 0
+	return 0, 0
 }
 
-// TTL returns the TTL that an argument of a command such as PEXPIRE or SETEX sets; 0: none.
-func TTL(command, text string, now time.Time) time.Duration {
-	return Lifetime(text, unitOf(command), now)
+// TTL returns the TTL that a command sets; 0: none.
+func TTL(args []string, now time.Time) time.Duration {
+	at, u := ExpiryAt(args)
+	if at == 0 {
+		return 0
+	}
+	return Lifetime(args[at], u, now)
 }
 
 // Lifetime parses a TTL; 0: it is not a TTL.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockpick/cluster/keyspace"
+	"lockpick/cluster/resp"
 )
 
 // maxText limits the strings that are followed, in bytes.
@@ -181,12 +182,7 @@ func (c *command) run() {
 // deadline has passed until it expires it, but a Store removes it at once, so a command that names a
 // time is executed long before that.
 func (c *command) time() int64 {
-	options := map[string]int{"set": 3, "getex": 2}[c.name]
-	absolute := c.name == "expireat" || c.name == "pexpireat"
-	for i := options; options > 0 && i < len(c.args); i++ {
-		absolute = absolute || strings.EqualFold(c.args[i], "exat") || strings.EqualFold(c.args[i], "pxat")
-	}
-	if absolute {
+	if _, u := resp.ExpiryAt(c.args); u == resp.AtSeconds || u == resp.AtMilliseconds {
 		return 0
 	}
 	return c.now

@@ -128,7 +128,7 @@ func (g *group) line(l resp.MonitorLine, at time.Time) {
 // execute applies a command that is not part of a script.
 func (g *group) execute(s *step, name string, l resp.MonitorLine) {
 	switch {
-	case isScript[name]:
+	case resp.RunsScript(name):
 		g.unexplained(s.At)
 		g.script = s
 		return
@@ -270,7 +270,6 @@ func (g *group) finish(s *step) {
 }
 
 var (
-	isScript = map[string]bool{"eval": true, "evalsha": true, "eval_ro": true, "evalsha_ro": true, "fcall": true, "fcall_ro": true}
 	// endsTransaction holds the commands after which no command of a connection is queued any more.
 	endsTransaction = map[string]bool{"exec": true, "discard": true, "reset": true}
 	ofReplica       = map[string]bool{"replconf": true, "psync": true, "sync": true}

@@ -76,8 +76,8 @@ timed = took=; for step in $(1); do began=$$SECONDS; $(MAKE) --no-print-director
 # Whatever a package imports is compiled once more with the race detector.
 RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/shadow ./nemesis ./redlock/... ./watch ./workload/...
 # Those of them that use real masters, containers or browsers have tests with the tag real.
-MASTERS = ./campaign ./cluster/docker ./cluster/process ./cluster/shadow ./watch
-PROGRAMS = ./audit/card ./cli ./clients ./docs/model ./history ./internal/doctest ./masters ./reports ./serve
+MASTERS = ./campaign ./cluster/docker ./cluster/process ./watch
+PROGRAMS = ./audit/card ./cli ./clients ./cluster/shadow ./docs/model ./history ./internal/doctest ./masters ./reports ./serve
 # These try more of their cases with the tag real (internal/sampletest).
 SAMPLED = ./audit ./claims ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
 # What else runs with the race detector now and then: less of it is simulated then (internal/racetest). Nothing that uses

@@ -85,6 +85,10 @@ var Findings = []Finding{
 		Said:  "a ReadLock waits for WriteLocks that were asked for later, which wait for it: nobody is granted a free lock until one gives up",
 		Shows: "the lock was free, and the reader was granted it only after the writer had given up: True",
 		file:  "kazoo_read_write.py", run: python, debian: "python3-kazoo"},
+	{Name: "symfony-semaphore-seconds", Level: "L2", Library: "symfony/semaphore", Version: "5.4.53", Date: "2026-11-28", Confirmed: true, Masters: 1,
+		Said:  "RedisStore counts whole seconds: a permit may be granted to another up to a second before getRemainingLifetime() says that it is over",
+		Shows: "the first has more than half a second left: true, and the second was granted the only permit: true",
+		file:  "symfony_semaphore_seconds.php", run: php, debian: "php-symfony-semaphore"},
 }
 
 // Command returns the command line that reproduces a finding.

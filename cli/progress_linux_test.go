@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -16,8 +14,9 @@ import (
 	sys "golang.org/x/sys/unix"
 )
 
-// onTerminal runs the program with stderr on a pseudo-terminal of so many columns, and returns what it wrote there.
-func onTerminal(t *testing.T, columns int, args ...string) string {
+// onTerminal runs the program with stderr on a pseudo-terminal of so many columns until that is enough, interrupts it,
+// and returns what it wrote there.
+func onTerminal(t *testing.T, columns int, enough func(out string) bool, args ...string) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -39,12 +38,24 @@ func onTerminal(t *testing.T, columns int, args ...string) string {
 	if err := errors.Join(cmd.Start(), slave.Close()); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	_, _ = io.Copy(&out, master) // ends with an error once the program has ended
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
+	var out []byte
+	interrupted := false
+	for piece := make([]byte, 4096); ; {
+		n, err := master.Read(piece)
+		if out = append(out, piece[:n]...); err != nil { // the program has ended
+			break
+		}
+		if !interrupted && enough(string(out)) {
+			interrupted = true
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	return out.String()
+	if err := cmd.Wait(); !interrupted {
+		t.Fatalf("it ended before it had written enough: %v\n%s", err, out)
+	}
+	return string(out)
 }
 
 // TestProgressFitsTheTerminal: each redraw of the progress stays on its line, so that the next one replaces it.
@@ -53,21 +64,22 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	for _, columns := range []int{60, 80, 200} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			t.Parallel()
-			out := onTerminal(t, columns, "audit", "--lock", "redlock", "--only", "quiet,slow-links", "--budget", "full")
-			drawn := 0
-			for _, line := range strings.Split(out, "\n") {
-				for _, redraw := range strings.Split(strings.TrimSuffix(line, "\r"), "\r") {
-					if !strings.Contains(redraw, "schedules") {
-						continue
-					}
-					drawn++
-					if n := utf8.RuneCountInString(escape.ReplaceAllString(redraw, "")); n >= columns {
-						t.Errorf("%d columns on a terminal of %d: %q", n, columns, redraw)
+			redraws := func(out string) (all []string) {
+				for _, line := range strings.Split(out, "\n") {
+					for _, redraw := range strings.Split(strings.TrimSuffix(line, "\r"), "\r") {
+						if strings.Contains(redraw, "schedules") {
+							all = append(all, redraw)
+						}
 					}
 				}
+				return all
 			}
-			if drawn < 10 {
-				t.Errorf("only %d redraws were seen:\n%q", drawn, out)
+			enough := func(out string) bool { return len(redraws(out)) > 10 }
+			out := onTerminal(t, columns, enough, "audit", "--lock", "redlock", "--only", "quiet,slow-links", "--budget", "full")
+			for _, redraw := range redraws(out) {
+				if n := utf8.RuneCountInString(escape.ReplaceAllString(redraw, "")); n >= columns {
+					t.Errorf("%d columns on a terminal of %d: %q", n, columns, redraw)
+				}
 			}
 			if lines := strings.Count(out, "\n"); lines > 5 {
 				t.Errorf("%d lines stay on the screen:\n%q", lines, out)

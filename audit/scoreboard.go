@@ -35,6 +35,7 @@ type Entry struct {
 // it.
 type Scoreboard struct {
 	Started     time.Time         `json:"started"`
+	Command     string            `json:"command"` // that made it, without the names of files
 	Driver      string            `json:"driver"`
 	Budget      string            `json:"budget"`
 	Seed        uint64            `json:"seed"`
@@ -47,6 +48,7 @@ type Scoreboard struct {
 // ScoreboardOptions says which locks to compare, and how.
 type ScoreboardOptions struct {
 	Entrants []Entrant
+	Command  string  // that names these locks: lockpick audit all
 	Audit    Options // for each lock; Lock and Client are ignored
 	Confirm  ConfirmOptions
 	Reuse    bool // use finished audits of the store instead of new ones
@@ -60,7 +62,7 @@ type ScoreboardOptions struct {
 // that are finished by then; a later call with Reuse continues.
 func Compare(ctx context.Context, opt ScoreboardOptions) (*Scoreboard, error) {
 	b := &Scoreboard{
-		Started: time.Now().UTC(), Driver: opt.Audit.Driver, Budget: opt.Audit.Budget, Seed: opt.Audit.Seed, Times: opt.Confirm.Times,
+		Started: time.Now().UTC(), Command: opt.Command, Driver: opt.Audit.Driver, Budget: opt.Audit.Budget, Seed: opt.Audit.Seed, Times: opt.Confirm.Times,
 		Versions: search.Versions(),
 	}
 	for i, e := range opt.Entrants {

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lockpick/audit/card"
@@ -15,6 +17,7 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
@@ -99,6 +102,7 @@ func runScoreboard(cmd *cobra.Command, only []string, flags scoreboardFlags) err
 	if flags.Entrants, err = entrants(only); err != nil {
 		return err
 	}
+	flags.Command = judge.Program + " audit " + cmp.Or(strings.Join(only, " "), everyClient)
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -163,7 +167,7 @@ func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags)
 		fmt.Fprintf(out, "The page with all stories: %s\n", page)
 	}
 	if b.Interrupted {
-		return undecidedError{Verdict: checker.Unknown, Why: fmt.Sprintf("interrupted after %d of %d locks: lockpick audit all --resume goes on", len(b.Entries), len(flags.Entrants))}
+		return undecidedError{Verdict: checker.Unknown, Why: fmt.Sprintf("interrupted after %d of %d locks: %s --resume goes on", len(b.Entries), len(flags.Entrants), b.Command)}
 	}
 	return nil
 }

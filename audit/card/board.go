@@ -196,7 +196,7 @@ func ScoreboardMarkdown(w io.Writer, b *audit.Scoreboard) error {
 	v := newBoard(b)
 	var out bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&out, format, args...) }
-	p("# Locks in use: a scoreboard\n\n%s\n\nMade on %s, by\n\n```text\nlockpick audit all --markdown scoreboard.md\n```\n\n", strings.NewReplacer("docs/audit.md", "[audit.md](audit.md)", "docs/clients.md", "[clients.md](clients.md)").Replace(boardIntro(b)), v.Line)
+	p("# Locks in use: a scoreboard\n\n%s\n\nMade on %s, by\n\n```text\n%s --markdown scoreboard.md\n```\n\n", strings.NewReplacer("docs/audit.md", "[audit.md](audit.md)", "docs/clients.md", "[clients.md](clients.md)").Replace(boardIntro(b)), v.Line, b.Command)
 	p("## The locks\n\nA number: in how many situations the level is broken. %s. %s.\n\n", legend, v.Key)
 	p("| lock | language | library | %s |\n|---|---|---|%s\n", strings.Join(v.Levels, " | "), strings.Repeat(":-:|", len(v.Levels)))
 	for _, l := range v.Locks {

@@ -254,7 +254,11 @@ func (c Client) Installed() string {
 	if err != nil {
 		return ""
 	}
-	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", ")
+	lines := slices.Collect(strings.Lines(string(out)))
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i]) // a package that others stand for has no version
+	}
+	return strings.Join(lines, ", ")
 }
 
 // Resolve returns the command of the client that a single word names, and any other command

@@ -82,11 +82,11 @@ func newBoard(b *audit.Scoreboard) *board {
 	}
 	v.situations()
 	v.Line = fmt.Sprintf("%s, seed %d, budget %s, driver %s", b.Started.Format(time.DateOnly), b.Seed, b.Budget, b.Driver)
-	server, _ := judge.ServerOf(b.Versions)
-	for _, name := range []string{server, "lockpick"} {
-		if b.Versions[name] != "" {
-			v.Line += ", " + strings.ToUpper(name[:1]) + name[1:] + " " + b.Versions[name]
-		}
+	for _, name := range judge.ServersOf(b.Versions) {
+		v.Line += ", " + name + " " + b.Versions[name]
+	}
+	if x := b.Versions["lockpick"]; x != "" {
+		v.Line += ", Lockpick " + x
 	}
 	return v
 }

@@ -26,7 +26,7 @@ func sampleScoreboard() *audit.Scoreboard {
 	r.Client = []string{"mine"}
 	return &audit.Scoreboard{
 		Command: "lockpick audit mine absent",
-		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Driver: "process", Budget: "quick", Seed: 1, Times: 3, Versions: map[string]string{"redis": "7.0.15", "lockpick": "v1"},
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Driver: "process", Budget: "quick", Seed: 1, Times: 3, Versions: map[string]string{"redis": "7.0.15", "ZooKeeper": "3.8.0", "lockpick": "v1"},
 		Entries: []audit.Entry{
 			{Entrant: audit.Entrant{Name: "mine", Language: "C <hash>", Summary: "my lock | on all masters", Promise: "It never <fails>.", Source: "its README", Packages: "libmine 1.0-2"}, Card: r.Confirmed()},
 			{Entrant: audit.Entrant{Name: "absent", Language: "Ruby", Summary: "a lock that is not here", Missing: "needs libabsent"}},

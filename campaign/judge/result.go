@@ -95,12 +95,13 @@ func (r *Result) Verdict() checker.Verdict {
 
 // ServerOf returns the name by which the masters of a run call themselves, such as redis or valkey, and their version; empty: not known.
 func ServerOf(versions map[string]string) (name, version string) {
-	for _, n := range slices.Sorted(maps.Keys(versions)) {
-		switch n {
-		case "lockpick", "go", "library":
-		default:
-			return n, versions[n]
-		}
+	if all := ServersOf(versions); len(all) > 0 {
+		return all[0], versions[all[0]]
 	}
 	return "", ""
+}
+
+// ServersOf returns the names of all programs of servers among the versions of several results.
+func ServersOf(versions map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(versions)), func(n string) bool { return n == "lockpick" || n == "go" || n == "library" })
 }

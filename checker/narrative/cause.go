@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lockpick/checker/facts"
+	"lockpick/history"
 	"lockpick/history/fault"
 )
 
@@ -36,6 +37,7 @@ func anyFault(fault.Kind) bool { return true }
 // Mechanisms has all mechanisms, those first that say most: of several in one narrative, the first counts.
 var Mechanisms = []Mechanism{
 	{"deleted", "a command of another client deleted or replaced the key", causes(CauseDeleted, CauseTaken), nil},
+	{"left", "a master kept a key of the lock that nobody held", causes(CauseLeft), anyFault},
 	{"restart", "a master came back without the key", causes(CauseRestart), fault.Kind.EndsMaster},
 	{"clock", "the clock of a master was wrong, and the key expired early", causes(CauseClock), func(k fault.Kind) bool { return k.Clock == fault.MasterClock }},
 	{"memory", "a master evicted the key", causes(CauseMemory), func(k fault.Kind) bool { return k.Evicts }},
@@ -43,7 +45,9 @@ var Mechanisms = []Mechanism{
 		return e.Kind == EventBent || e.Kind == EventFault && fault.Of(e.Name).Clock == fault.ClientClock
 	}, func(k fault.Kind) bool { return k.Clock == fault.ClientClock }},
 	{"stopped", "a client stood still while its lease ended", ofKind(EventPaused), func(k fault.Kind) bool { return k.Client == fault.ClientStops }},
-	{"waited", "a client waited for a call while its lease ended", ofKind(EventCalled), anyFault},
+	{"waited", "a client waited for a call while its lease ended", func(e *Event) bool {
+		return e.Kind == EventCalled && e.Command != history.FAcquire // without a lease there is nothing to lose
+	}, anyFault},
 	{"stalled", "the machine stood still while a lease ended", ofKind(EventStalled), nil},
 	{"untold", "the lock did not tell its client that the lease was over", causes(CauseUntold), nil},
 	{"late-release", "a late release of an earlier attempt deleted the key", causes(CauseReleased, CauseUnanswered), anyFault},

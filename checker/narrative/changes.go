@@ -3,6 +3,7 @@ package narrative
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,21 +26,46 @@ func (n *Narrative) KeyChanges(a *history.Lease, until time.Duration) {
 		all = all[:maxChanges]
 	}
 	for _, c := range all {
-		e := Event{At: c.At, Kind: EventChanged, Client: c.Client, Masters: []string{c.Master}, Key: a.Key, Stored: c.Stored, Token: c.Token, Cause: c.Kind, TTL: c.TTL, Word: c.Kind, Ops: []int{c.Line}}
-		what := fmt.Sprintf(ChangeWords[c.Kind], c.Stored)
-		if c.Kind == "ttl" && c.TTL > 0 {
-			what += " to " + At(c.TTL)
-		}
-		switch {
-		case c.Command != "" && c.Client != "":
-			e.Text = fmt.Sprintf("%s's command %s %s on %s", c.Client, c.Command, what, c.Master)
-		case c.Command != "":
-			e.Text = fmt.Sprintf("a command that no client sent, %s, %s on %s", c.Command, what, c.Master)
-		default:
-			e.Text = fmt.Sprintf("%s %s", c.Master, what)
-		}
-		n.Add(e)
+		n.keyChange(a.Key, c, c.Kind)
 	}
+}
+
+// KeysLeft adds what last happened to the keys of a lock that masters still stored at a time, and reports whether there
+// were any. If a command set a key's time to live, that is it: the key stays for so long.
+func (n *Narrative) KeysLeft(key string, at time.Duration) bool {
+	left := map[facts.Place]facts.KeyChange{}
+	for _, c := range n.r.KeyChanges(key, 0, at) {
+		p := facts.Place{Master: c.Master, Key: c.Stored}
+		switch before, stored := left[p]; {
+		case frees(c.Kind):
+			delete(left, p)
+		case !stored || c.Kind == "ttl" || before.Kind != "ttl":
+			left[p] = c
+		}
+	}
+	all := slices.SortedFunc(maps.Values(left), func(x, y facts.KeyChange) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Line, y.Line)) })
+	for _, c := range all[max(0, len(all)-maxChanges):] {
+		n.keyChange(key, c, CauseLeft)
+	}
+	return len(all) > 0
+}
+
+// keyChange adds a change of a key of a lock.
+func (n *Narrative) keyChange(key string, c facts.KeyChange, cause string) {
+	e := Event{At: c.At, Kind: EventChanged, Client: c.Client, Masters: []string{c.Master}, Key: key, Stored: c.Stored, Token: c.Token, Cause: cause, TTL: c.TTL, Word: c.Kind, Ops: []int{c.Line}}
+	what := fmt.Sprintf(ChangeWords[c.Kind], c.Stored)
+	if c.Kind == "ttl" && c.TTL > 0 {
+		what += " to " + At(c.TTL)
+	}
+	switch {
+	case c.Command != "" && c.Client != "":
+		e.Text = fmt.Sprintf("%s's command %s %s on %s", c.Client, c.Command, what, c.Master)
+	case c.Command != "":
+		e.Text = fmt.Sprintf("a command that no client sent, %s, %s on %s", c.Command, what, c.Master)
+	default:
+		e.Text = fmt.Sprintf("%s %s", c.Master, what)
+	}
+	n.Add(e)
 }
 
 // sinceCreated leaves out what happened to the key of a master before it was created for a grant: while a client waits
@@ -66,7 +92,9 @@ func severity(kind string) int {
 }
 
 // Frees reports whether an EventChanged took a key from a master.
-func (e *Event) Frees() bool { s := severity(e.Cause); return s >= 0 && s < severity("ttl") }
+func (e *Event) Frees() bool { return frees(e.Cause) }
+
+func frees(kind string) bool { s := severity(kind); return s >= 0 && s < severity("ttl") }
 
 // ChangeWords says what happened to a key.
 var ChangeWords = map[string]string{

@@ -51,13 +51,16 @@ const (
 	EventUp       EventKind = "up"       // Masters were up again; if Cause is set, they stored Token under Key, or nothing
 	EventElected  EventKind = "elected"  // Masters (one) began to lead the others of the service
 	EventLost     EventKind = "lost"     // Masters no longer stored Token, for the reason Cause
-	EventChanged  EventKind = "changed"  // Masters changed Key, or a command of Client's did there, in the way Cause
+	EventChanged  EventKind = "changed"  // Masters changed Key, or a command of Client's did there, in the way Word; Cause is that or CauseLeft
 	EventSnapshot EventKind = "snapshot" // a snapshot showed that Masters stored Token under Key, or nothing
 
 	EventNote        EventKind = "note"        // a conclusion from other events
 	EventUnexplained EventKind = "unexplained" // a step that no recorded event explains: Masters and Token, if it is about a key
 	EventViolated    EventKind = "violated"    // the last event of each narrative: the violation, from At to Until
 )
+
+// CauseLeft is the cause of an EventSnapshot or an EventChanged that shows a key of a lock that nobody is granted.
+const CauseLeft = "left"
 
 // CauseUntold is the cause of an EventNote: nothing but its lock kept a client from knowing that its lease was over.
 const CauseUntold = "untold"

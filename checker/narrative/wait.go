@@ -53,8 +53,11 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 		explained = true
 		slices.Sort(lines[token])
 		last := lines[token][len(lines[token])-1]
-		n.Add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
+		n.Add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Cause: CauseLeft, Word: "stored", Ops: []int{last},
 			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", fault.Enumerate(ms), n.owner(key, token), key)})
+	}
+	if !r.Lock.Kind.OneToken() { // otherwise what masters stored says who has it
+		explained = n.KeysLeft(key, to) || explained
 	}
 	for _, l := range slices.Backward(r.Leases) {
 		if l.Key == key && l.Acquired() < to {

@@ -47,7 +47,7 @@ func onTerminal(t *testing.T, columns int, enough func(out string) bool, args ..
 		}
 		if !interrupted && enough(string(out)) {
 			interrupted = true
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
 		}

@@ -31,8 +31,8 @@ func (n *Narrative) KeyChanges(a *history.Lease, until time.Duration) {
 }
 
 // KeysLeft adds what last happened to the keys of a lock that masters still stored at a time, and reports whether there
-// were any. If a command set a key's time to live, that is it: the key stays for so long.
-func (n *Narrative) KeysLeft(key string, at time.Duration) bool {
+// were any. If a command set a key's time to live, that is it: the key stays for so long. The events have the given cause.
+func (n *Narrative) KeysLeft(key string, at time.Duration, cause string) bool {
 	left := map[facts.Place]facts.KeyChange{}
 	for _, c := range n.r.KeyChanges(key, 0, at) {
 		p := facts.Place{Master: c.Master, Key: c.Stored}
@@ -45,7 +45,7 @@ func (n *Narrative) KeysLeft(key string, at time.Duration) bool {
 	}
 	all := slices.SortedFunc(maps.Values(left), func(x, y facts.KeyChange) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Line, y.Line)) })
 	for _, c := range all[max(0, len(all)-maxChanges):] {
-		n.keyChange(key, c, CauseLeft)
+		n.keyChange(key, c, cause)
 	}
 	return len(all) > 0
 }

@@ -40,6 +40,10 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 			}
 		}
 	}
+	left := CauseLeft
+	if slices.ContainsFunc(r.Leases, func(l *history.Lease) bool { return l.Key == key && held(l, to) }) {
+		left = "" // its keys are where they should be
+	}
 	byToken := map[string][]string{}
 	lines := map[string][]int{}
 	for m, s := range n.lastStored(key, to) {
@@ -53,11 +57,11 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 		explained = true
 		slices.Sort(lines[token])
 		last := lines[token][len(lines[token])-1]
-		n.Add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Cause: CauseLeft, Word: "stored", Ops: []int{last},
+		n.Add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Cause: left, Word: "stored", Ops: []int{last},
 			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", fault.Enumerate(ms), n.owner(key, token), key)})
 	}
 	if !r.Lock.Kind.OneToken() { // otherwise what masters stored says who has it
-		explained = n.KeysLeft(key, to) || explained
+		explained = n.KeysLeft(key, to, left) || explained
 	}
 	for _, l := range slices.Backward(r.Leases) {
 		if l.Key == key && l.Acquired() < to {
@@ -84,6 +88,11 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 	if !explained {
 		n.Unexplained(Event{At: to, Text: fmt.Sprintf("no recorded vote and no fault explains why %s was not granted", key)})
 	}
+}
+
+// held reports whether a client could rely on a lease at a time.
+func held(l *history.Lease, at time.Duration) bool {
+	return slices.ContainsFunc(l.Holds(), func(s history.Span) bool { return s.From <= at && at < s.To })
 }
 
 // AcquireEnded adds the call of an acquire and how it ended.

@@ -377,9 +377,21 @@ func (c *client) exit(s *phase) {
 	s.leave()
 }
 
-// closesLater has a client that still hangs in a call close its lock as soon as that call has returned.
+// closesLater has a client that still hangs in a call close its lock as soon as that call has returned. A process is killed,
+// so that it returns at once: it may wait for a lease of hours, and would outlive the run.
 func (c *client) closesLater() {
 	c.calls.mu.Lock()
-	defer c.calls.mu.Unlock()
 	c.calls.close = c.calls.phase != nil && !c.out
+	hangs := c.calls.close
+	c.calls.mu.Unlock()
+	if p, ok := c.lockNow().(Process); ok && hangs {
+		p.Kill()
+	}
+}
+
+// closing reports whether the run was over while the client was in a call.
+func (c *client) closing() bool {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	return c.calls.close
 }

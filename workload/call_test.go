@@ -142,3 +142,24 @@ func TestStartOfAProcessIsNoCallOfItsLock(t *testing.T) {
 		})
 	}
 }
+
+// TestAHangingProcessDoesNotOutliveTheRun: a process whose call has not returned when the run is over is ended with it,
+// although the call may last for hours, and is not started anew.
+func TestAHangingProcessDoesNotOutliveTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []*fakeProcess
+		cfg := two(processes(&made, func(p *fakeProcess) { p.hangs = true }))
+		cfg.Clients, cfg.TTL, cfg.AcquireTimeout = 1, time.Hour, time.Hour
+		s := on(t, cfg, nil)
+		time.AfterFunc(10*time.Second, s.Abandon)
+		s.Run(s.ending(5 * time.Second))
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if len(made) != 1 || made[0].is() == nil {
+			t.Errorf("%d processes were started, and the first one lives", len(made))
+		}
+	})
+}

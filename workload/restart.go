@@ -32,6 +32,10 @@ func (c *client) startAnew(ctx context.Context) bool {
 	}
 	c.w.Pauses.awaitRestart(c.name)
 	_ = c.closeLock()
+	if c.closing() {
+		_ = c.renew(noProcess{})
+		return false
+	}
 	lock, err := c.another()
 	for until := c.w.runtime.Now().Add(restartFor); err != nil && process && c.w.runtime.Now().Before(until); {
 		if c.w.runtime.Sleep(ctx, restartPause) != nil {

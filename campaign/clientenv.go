@@ -3,10 +3,12 @@ package campaign
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/service/spec"
+	"lockpick/history"
 	"lockpick/workload"
 )
 
@@ -56,13 +58,11 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	switch {
 	case c.s.Service != nil:
 		return s, c.tellAddresses(&s)
-	case c.account != nil:
-		s.Observe = c.observed(client, links)
+	case c.account != nil && !c.account.Told:
+		s.Observe = func(vote func(history.Op, time.Time)) { c.followLinks(client, links, vote) }
 		s.Settle = func() bool { return c.account.Settle(client, c.s.TTL/10) }
 	default:
-		for i, l := range links {
-			c.lint.Observe(i, l, func(x cluster.Exchange) { c.recordDenied(i, client, x) })
-		}
+		c.followLinks(client, links, nil)
 	}
 	return s, nil
 }

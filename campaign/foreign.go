@@ -149,31 +149,28 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 }
 
 // openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that. Of a lock that
-// tells its votes, the changes of its keys are recorded if several may hold them, as votes do not say what such keys store then;
-// only masters in memory know who made them.
+// tells its votes, the changes of its keys are recorded if several may hold them, as votes do not say what such keys store then.
 func (c *campaign) openAccount() {
-	masters, able := c.masters.(cluster.Accountable)
-	if c.sim != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil {
-		if _, inMemory := c.masters.(cluster.Simulated); able && inMemory && !c.s.LockKind().OneToken() {
-			_ = masters.Account(account.Changes(c.noteChange)) // it fails on real masters only
+	told := c.sim != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil
+	if told && c.s.LockKind().OneToken() {
+		return
+	}
+	unseen := c.unseen
+	if told {
+		unseen = func(string) {} // its votes do
+	}
+	switch masters, able := c.masters.(cluster.Accountable); {
+	case c.s.Service != nil:
+		unseen("what the servers of " + c.s.Service.Name + " store is not read: to Lockpick they are a service, of which it knows a description")
+	case len(c.s.At) > 0:
+		unseen("the servers are not Lockpick's: it changes none of their settings, so what they did to keys is not known")
+	default:
+		c.account = &account.Account{Told: told, Unseen: unseen, Noted: c.noteChange}
+		if !able {
+			unseen("the masters give no account of their keys")
+		} else if err := masters.Account(c.account.Executed); err != nil {
+			unseen(err.Error())
 		}
-		return
-	}
-	if c.s.Service != nil {
-		c.unseen("what the servers of " + c.s.Service.Name + " store is not read: to Lockpick they are a service, of which it knows a description")
-		return
-	}
-	if len(c.s.At) > 0 {
-		c.unseen("the servers are not Lockpick's: it changes none of their settings, so what they did to keys is not known")
-		return
-	}
-	c.account = &account.Account{Unseen: c.unseen, Noted: c.noteChange}
-	if !able {
-		c.unseen("the masters give no account of their keys")
-		return
-	}
-	if err := masters.Account(c.account.Executed); err != nil {
-		c.unseen(err.Error())
 	}
 }
 
@@ -223,26 +220,37 @@ func (c *campaign) noteChange(op history.Op, at time.Time) {
 	c.recorder.RecordAt(op, at.Sub(c.start))
 }
 
-// observed returns a function that passes the votes on a client's links to its argument.
-func (c *campaign) observed(client string, links []cluster.Link) func(vote func(history.Op, time.Time)) {
-	return func(vote func(history.Op, time.Time)) {
-		for i, l := range links {
-			if o, able := l.(cluster.Observable); able {
-				o.Observe(cluster.Observer{
-					Opened: func(conn string) { c.account.Opened(client, i, conn, vote) },
-					Exchange: func(x cluster.Exchange) {
-						if command := x.Refused(); command != "" && !c.s.Admin {
-							c.recordRefused(i, client, command, x.Error, "")
-							return
-						}
-						c.recordDenied(i, client, x)
-						c.lint.Exchange(i, x)
-						c.account.Exchange(client, i, x, vote)
-					},
-					Lost: c.unobserved,
-				})
-			}
+// followLinks follows a client's links. vote is called with the votes on them; it is nil if the lock tells its votes by itself, or
+// if they are not known.
+func (c *campaign) followLinks(client string, links []cluster.Link, vote func(history.Op, time.Time)) {
+	for i, l := range links {
+		o, able := l.(cluster.Observable)
+		if !able {
+			continue
 		}
+		lost := c.unobserved
+		if vote == nil {
+			lost = func(error) {}
+		}
+		o.Observe(cluster.Observer{
+			Opened: func(conn string) {
+				if c.account != nil {
+					c.account.Opened(client, i, conn, vote)
+				}
+			},
+			Exchange: func(x cluster.Exchange) {
+				if command := x.Refused(); vote != nil && command != "" && !c.s.Admin {
+					c.recordRefused(i, client, command, x.Error, "")
+					return
+				}
+				c.recordDenied(i, client, x)
+				c.lint.Exchange(i, x)
+				if vote != nil {
+					c.account.Exchange(client, i, x, vote)
+				}
+			},
+			Lost: lost,
+		})
 	}
 }
 

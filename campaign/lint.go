@@ -35,11 +35,10 @@ func NewLint(masters, quorum int, start time.Time) (*Lint, error) {
 	return &Lint{lint: l, conns: map[connection]int64{}}, nil
 }
 
-// Observe follows the connections over a link to a master (0 is m1) that nobody else observes. also is told of each exchange,
-// too.
-func (l *Lint) Observe(master int, link cluster.Link, also func(cluster.Exchange)) {
-	if o, able := link.(cluster.Observable); able && l != nil {
-		o.Observe(cluster.Observer{Opened: func(string) {}, Exchange: func(x cluster.Exchange) { also(x); l.Exchange(master, x) }, Lost: func(error) {}})
+// Observe follows the connections over a link to a master (0 is m1) that nobody else observes.
+func (l *Lint) Observe(master int, link cluster.Link) {
+	if o, able := link.(cluster.Observable); able {
+		o.Observe(cluster.Observer{Opened: func(string) {}, Exchange: func(x cluster.Exchange) { l.Exchange(master, x) }, Lost: func(error) {}})
 	}
 }
 

@@ -71,7 +71,7 @@ func checkClient(ctx context.Context, command []string, driver string, n int) (e
 		return err
 	}
 	clocks := func() (workload.ProgramClocks, error) { return all.ProgramClocks(ctx) }
-	follow := func(master int, link cluster.Link) { lint.Observe(master, link, func(cluster.Exchange) {}) }
+	follow := func(master int, link cluster.Link) { lint.Observe(master, link) }
 	err = remote.Conform(ctx, command, masters, clocks, follow, func(f remote.Finding) {
 		switch {
 		case f.Problem != "":

@@ -14,6 +14,9 @@ import (
 // Account joins the exchanges of clients with what the masters did. Its methods are safe for
 // concurrent use.
 type Account struct {
+	// Told says that the lock tells its votes by itself. The account then only notes each change of a key: votes do not say
+	// what becomes of keys that several may hold.
+	Told bool
 	// Unseen is called once, when the votes no longer describe the lock, with the reason.
 	Unseen func(why string)
 	// Noted is called with each change of a key that no vote describes: an expiry, an eviction, a
@@ -102,8 +105,12 @@ func (a *Account) master(number int) *master {
 func (a *Account) Opened(client string, number int, address string, vote func(op history.Op, at time.Time)) {
 	a.do(func() {
 		m := a.master(number)
-		m.conns[address] = &conn{client: client, vote: vote, executed: m.unknown[address]}
+		c := &conn{client: client, vote: vote, executed: m.unknown[address]}
+		m.conns[address] = c
 		delete(m.unknown, address)
+		for ; a.Told && len(c.executed) > 0; c.executed = c.executed[1:] {
+			a.note(m, client, c.executed[0], "")
+		}
 	})
 }
 
@@ -111,7 +118,7 @@ func (a *Account) Opened(client string, number int, address string, vote func(op
 func (a *Account) Exchange(client string, number int, x cluster.Exchange, vote func(op history.Op, at time.Time)) {
 	a.do(func() {
 		m := a.master(number)
-		if x.Queued || strings.EqualFold(x.Args[0], "script") { // SCRIPT LOAD touches no key
+		if a.Told || x.Queued || strings.EqualFold(x.Args[0], "script") { // SCRIPT LOAD touches no key
 			return
 		}
 		if x.Accounted {
@@ -164,10 +171,12 @@ func (a *Account) executed(number int, x cluster.Executed) {
 		}
 	}
 	switch c := m.conns[x.Conn]; {
+	case c != nil && a.Told:
+		a.note(m, c.client, x, "")
 	case c != nil:
 		a.step(m, c, x)
-	case x.Conn == "":
-		a.note(m, "", x, "")
+	case x.Conn == "" || a.Told && x.Client != "":
+		a.note(m, x.Client, x, "")
 	case x.Client != "": // its exchange tells, unless it has ended
 		i := slices.IndexFunc(m.owed, func(o owed) bool { return o.client == x.Client && slices.Equal(o.args, x.Args) })
 		if i >= 0 {
@@ -176,16 +185,6 @@ func (a *Account) executed(number int, x cluster.Executed) {
 		}
 	case len(m.unknown[x.Conn]) < maxWaiting:
 		m.unknown[x.Conn] = append(m.unknown[x.Conn], x)
-	}
-}
-
-// Changes returns a function for cluster.Accountable, which passes each change of a key to noted. It is for a lock that tells
-// its votes by itself, if they do not say what becomes of its keys. The masters must know the client of each command, as those
-// in memory do.
-func Changes(noted func(op history.Op, at time.Time)) func(number int, x cluster.Executed) {
-	a := &Account{Noted: noted}
-	return func(number int, x cluster.Executed) {
-		a.do(func() { a.note(a.master(number), x.Client, x, "") })
 	}
 }
 

@@ -20,11 +20,13 @@ import (
 //	m1 => expired k                              the master did it by itself
 //	m1 settled                                   the account of the master is complete
 //	m1 gap
+//
+// changes plays the same for a lock that tells its votes.
 func TestVotes(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
-			a := &Account{}
+			a := &Account{Told: d.Cmd == "changes"}
 			a.Unseen = func(why string) { fmt.Fprintf(&out, "unseen: %s\n", why) }
 			a.Noted = func(op history.Op, _ time.Time) {
 				v := op.Value

@@ -2,6 +2,8 @@ package campaign
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"lockpick/history"
 	"lockpick/workload"
@@ -25,6 +27,27 @@ func (c *campaign) interruptBy(cause error) {
 	// The run waits only this long for a call that ignores the end of its context.
 	c.runtime.AfterFunc(workload.ReturnBound(0, 0), func() { c.work.Load().Abandon() })
 }
+
+// pollInterrupt polls whether the outer context has ended, or the history has grown beyond what memory may have to hold, and
+// interrupts the run: nothing from outside may disturb virtual time. It also reports progress, in the same way in all runs,
+// because reporting must not change the run.
+func (c *campaign) pollInterrupt(ctx, working context.Context) {
+	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
+		c.showStatus(working)
+		switch n := c.recorder.Len(); {
+		case c.outer.Err() != nil:
+			c.interrupt()
+			return
+		case c.file == nil && n > mostLines:
+			c.interruptBy(fmt.Errorf("its history has %d lines, and one that is kept in memory may have %d: lockpick run keeps it in a file", n, mostLines))
+			return
+		}
+	}
+}
+
+// mostLines is the number of lines after which a run ends whose history is kept in memory: a lock whose waiters go on asking
+// after their acquires have ended asks more with each acquire. Runs of a search have some thousand lines.
+var mostLines = 1_000_000
 
 // end records the end mark, unless the run was interrupted: then the history is complete.
 func (c *campaign) end() {

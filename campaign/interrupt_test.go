@@ -145,3 +145,28 @@ func TestEndMarkIsTheLastLine(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoryInMemoryIsBounded: a run that is kept in memory ends, as an interrupted one, once its history has too many lines,
+// whatever a lock sends. One that is kept in a file goes on.
+func TestHistoryInMemoryIsBounded(t *testing.T) {
+	defer func(n int) { mostLines = n }(mostLines)
+	mostLines = 500
+	s := shortScenario(scenario.Sim, func(s *scenario.Scenario) { s.Faults = nil })
+	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(h.Ops); n < mostLines || n > 2*mostLines {
+		t.Errorf("the history in memory has %d lines, and may have some %d", n, mostLines)
+	}
+	r, err := judge.History(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verdictAt(r, "L2"); v.Verdict != checker.Unknown || !strings.Contains(v.Why, "may have 500: lockpick run keeps it in a file") {
+		t.Errorf("L2 is %s: %s", v.Verdict, v.Why)
+	}
+	if h, _ := mustRun(t, s); len(h.Ops) <= 2*mostLines || !h.Ended {
+		t.Errorf("the history in a file has %d lines, and its end mark: %v", len(h.Ops), h.Ended)
+	}
+}

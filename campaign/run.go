@@ -463,19 +463,6 @@ func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	return majority
 }
 
-// pollInterrupt polls whether the outer context has ended, and interrupts the run: nothing from outside may
-// disturb virtual time. It also reports progress, in the same way in all runs, because reporting must not
-// change the run.
-func (c *campaign) pollInterrupt(ctx, working context.Context) {
-	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
-		c.showStatus(working)
-		if c.outer.Err() != nil {
-			c.interrupt()
-			return
-		}
-	}
-}
-
 // The heartbeat sleeps for the time heartbeat, and records a stall if that takes longer by more than stalled:
 // commands then time out because the machine is too slow, and not because of masters.
 const (

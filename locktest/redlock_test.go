@@ -48,7 +48,7 @@ func TestRedlockIsNotConvicted(t *testing.T) {
 	for name, options := range map[string][]redlock.Option{"plain": nil, "fencing": {redlock.WithFencing()}} {
 		t.Run(name, func(t *testing.T) {
 			locktest.Explore(t, redlocked(options...), locktest.Faults("kill", "partition"), locktest.Persistence("always"),
-				locktest.Properties("L1", "L2", "EXT"), locktest.Schedules(sampletest.Count(200, 2, 1)))
+				locktest.Properties("L1", "L2", "EXT"), locktest.Schedules(sampletest.Count(200, 4, 1)))
 		})
 	}
 }

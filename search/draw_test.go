@@ -10,6 +10,7 @@ import (
 	"lockpick/checker"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
+	"lockpick/internal/sampletest"
 	"lockpick/nemesis"
 )
 
@@ -37,7 +38,7 @@ func TestMostSchedulesAreConclusive(t *testing.T) {
 		e, conclusive := ExploreOptions{Base: c.base}, 0
 		pool := campaign.NewPool()
 		defer pool.Close()
-		const schedules = 200
+		schedules := sampletest.Count(200, 2, 1)
 		for i := range schedules {
 			x, err := e.try(t.Context(), pool, i)
 			if err != nil {

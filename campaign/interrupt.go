@@ -39,7 +39,7 @@ func (c *campaign) pollInterrupt(ctx, working context.Context) {
 			c.interrupt()
 			return
 		case c.file == nil && n > mostLines:
-			c.interruptBy(fmt.Errorf("its history has %d lines, and one that is kept in memory may have %d: lockpick run keeps it in a file", n, mostLines))
+			c.interruptBy(fmt.Errorf("its history has %d lines, and one that is kept in memory may have %d: take a shorter time limit or fewer clients", n, mostLines))
 			return
 		}
 	}
@@ -47,7 +47,7 @@ func (c *campaign) pollInterrupt(ctx, working context.Context) {
 
 // mostLines is the number of lines after which a run ends whose history is kept in memory: a lock whose waiters go on asking
 // after their acquires have ended asks more with each acquire. Runs of a search have some thousand lines.
-var mostLines = 1_000_000
+var mostLines = 2_000_000
 
 // end records the end mark, unless the run was interrupted: then the history is complete.
 func (c *campaign) end() {

@@ -163,7 +163,7 @@ func TestHistoryInMemoryIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := verdictAt(r, "L2"); v.Verdict != checker.Unknown || !strings.Contains(v.Why, "may have 500: lockpick run keeps it in a file") {
+	if v := verdictAt(r, "L2"); v.Verdict != checker.Unknown || !strings.Contains(v.Why, "may have 500: take a shorter time limit") {
 		t.Errorf("L2 is %s: %s", v.Verdict, v.Why)
 	}
 	if h, _ := mustRun(t, s); len(h.Ops) <= 2*mostLines || !h.Ended {

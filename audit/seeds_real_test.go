@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("audit.seeds", sampletest.Count(10, 10, 5), "audit each correct lock with so many seeds")
+	seeds = sampletest.Flag("audit.seeds", 10, 10, 5, "audit each correct lock with so many seeds")
 	most  = flag.Int("audit.most", 1, "schedules of each case, at most; 0: as many as lockpick audit tries")
 )
 
@@ -23,13 +23,13 @@ var (
 // breaks is a defect of the battery, or a bug. make nightly tries 100 seeds.
 func TestNoSeedConvictsACorrectLock(t *testing.T) {
 	first := rand.Uint64()
-	t.Logf("%d seeds from %d on", *seeds, first)
+	t.Logf("%d seeds from %d on", seeds(), first)
 	for _, k := range workload.Locks {
 		if k.Twin != "" {
 			continue
 		}
 		t.Run(k.Name, func(t *testing.T) {
-			for i := range uint64(*seeds) {
+			for i := range uint64(seeds()) {
 				r, err := Run(t.Context(), Options{JobOptions: search.JobOptions{Driver: scenario.Sim, Budget: search.Quick, Seed: first + i, Most: *most, Store: campaign.Store{Dir: t.TempDir()}}, Lock: k.Name})
 				if err != nil {
 					t.Fatal(err)

@@ -2,7 +2,6 @@ package risk
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,13 +17,13 @@ import (
 	"lockpick/workload"
 )
 
-var directSetups = flag.Int("risk.setups", sampletest.Count(5, 5, 2), "random setups whose estimate is compared with a simulation of all that happens")
+var directSetups = sampletest.Flag("risk.setups", 5, 5, 2, "random setups whose estimate is compared with a simulation of all that happens")
 
 // With rates that are raised a million times, violations are frequent enough to be simulated as they come.
 // Then the estimate, which simulates each fault by itself, agrees with that.
 func TestEstimateAgreesWithDirectSimulation(t *testing.T) {
 	racetest.Exclude(t, "it simulates hours")
-	for i := range uint64(*directSetups) {
+	for i := range uint64(directSetups()) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(i, 1))

@@ -26,8 +26,8 @@ import (
 
 // How much TestCorrectLocksAreNeverConvicted tries: "make nightly" tries more.
 var (
-	alarmConfigurations = flag.Int("alarm.configurations", sampletest.Count(48, 2, 1), "random configurations of correct locks")
-	alarmSchedules      = flag.Int("alarm.schedules", sampletest.Count(240, 2, 1), "schedules of all of them together")
+	alarmConfigurations = sampletest.Flag("alarm.configurations", 48, 2, 1, "random configurations of correct locks")
+	alarmSchedules      = sampletest.Flag("alarm.schedules", 240, 2, 1, "schedules of all of them together")
 	alarmSeed           = flag.Uint64("alarm.seed", 0, "seed of configurations and schedules; 0: a fresh one")
 	alarmLock           = flag.String("alarm.lock", "", "only this lock; empty: all in turn")
 	alarmUnder          = flag.String("alarm.under", "", "only the assumption whose name begins so; empty: all in turn")
@@ -189,7 +189,7 @@ func (all *alarms) try(t *testing.T, s scenario.Scenario, under *assumption) {
 		all.found[key] = append(all.found[key], a)
 	}
 	all.tried++
-	if most := *alarmSchedules; most >= 1000 && all.tried%(most/20) == 0 {
+	if most := alarmSchedules(); most >= 1000 && all.tried%(most/20) == 0 {
 		t.Logf("%d of %d schedules, %d sorts of alarm", all.tried, most, len(all.found))
 	}
 	if err != nil {
@@ -246,7 +246,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(rand.Uint32()) + 1
 	}
-	t.Logf("repeat with -alarm.seed=%d -alarm.configurations=%d -alarm.schedules=%d", seed, *alarmConfigurations, *alarmSchedules)
+	t.Logf("repeat with -alarm.seed=%d -alarm.configurations=%d -alarm.schedules=%d", seed, alarmConfigurations(), alarmSchedules())
 	all := newAlarms(t, *alarmDir)
 	random := rand.New(rand.NewPCG(seed, 0x616c61726d))
 	type drawn struct {
@@ -254,7 +254,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 		under *assumption
 	}
 	var configurations []drawn
-	for i := 0; len(configurations) < *alarmConfigurations; i++ {
+	for i := 0; len(configurations) < alarmConfigurations(); i++ {
 		s, under := configuration(random, i)
 		if *alarmLock != "" && s.Lock != *alarmLock || !strings.HasPrefix(under.name, *alarmUnder) {
 			continue
@@ -283,13 +283,13 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 			}
 		})
 	}
-	for i := range *alarmSchedules {
+	for i := range alarmSchedules() {
 		next <- i
 	}
 	close(next)
 	workers.Wait()
 	all.report(t)
-	if *alarmSchedules < *alarmConfigurations || *alarmLock != "" || *alarmUnder != "" {
+	if alarmSchedules() < alarmConfigurations() || *alarmLock != "" || *alarmUnder != "" {
 		return
 	}
 	for _, lock := range workload.CorrectNames() {
@@ -298,7 +298,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 		}
 	}
 	for _, kind := range fault.NamesOn("sim") {
-		if *alarmConfigurations >= len(assumptions)*10 && !all.kinds[kind] {
+		if alarmConfigurations() >= len(assumptions)*10 && !all.kinds[kind] {
 			t.Errorf("the fault %s never took effect", kind)
 		}
 	}

@@ -1,7 +1,6 @@
 package shadow
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +15,7 @@ import (
 	"lockpick/internal/sampletest"
 )
 
-var replies = flag.Int("shadow.replies", sampletest.Count(1_000_000, 500, 2), "replies of each real server to compare with its account; a tenth of it where the server evicts keys")
+var replies = sampletest.Flag("shadow.replies", 1_000_000, 500, 2, "replies of each real server to compare with its account; a tenth of it where the server evicts keys")
 
 // Scripts as locks have them. Each replies 1 if and only if it has changed a key.
 const (
@@ -433,8 +432,8 @@ func TestAccountAgreesWithEveryReply(t *testing.T) {
 			args    []string
 			replies int
 		}{
-			{"no limit", nil, *replies},
-			{"evictions", []string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random"}, *replies / 10},
+			{"no limit", nil, replies()},
+			{"evictions", []string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random"}, replies() / 10},
 		} {
 			t.Run(setup.name, func(t *testing.T) {
 				s := newTestServer(t, program, setup.args...)
@@ -473,7 +472,7 @@ func TestAccountGoesOnAfterKills(t *testing.T) {
 				s.attach()
 				v := &view{t, map[string]cluster.Change{}}
 				total, missing := 0, 0
-				for range max(3, *replies/100_000) {
+				for range max(3, replies()/100_000) {
 					stop := make(chan struct{})
 					done := make(chan []*testClient)
 					go func() { done <- s.load(6, 1<<30, false, stop) }()

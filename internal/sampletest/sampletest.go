@@ -4,6 +4,7 @@
 package sampletest
 
 import (
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -48,8 +49,20 @@ func Of(t testing.TB, inTest, inReal int) func(i int) bool {
 // Count returns a number of cases: all of them divided by inTest without the tag real, and by inReal with it.
 func Count(whole, inTest, inReal int) int { return max(1, whole/every(inTest, inReal)) }
 
+// Flag defines a flag for a number of cases, which Count chooses unless it is given.
+func Flag(name string, whole, inTest, inReal int, usage string) (count func() int) {
+	given := flag.Int(name, 0, usage+"; 0: as many as SAMPLE says")
+	return func() int {
+		if *given > 0 {
+			return *given
+		}
+		return Count(whole, inTest, inReal)
+	}
+}
+
 // every returns the number of cases of which one is tried.
 func every(inTest, inReal int) int {
+	os.Getenv(variable) // go test keeps results, and only what a test itself reads tells it that they depend on the variable
 	switch {
 	case all:
 		return 1

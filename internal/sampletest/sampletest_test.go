@@ -1,6 +1,13 @@
 package sampletest
 
-import "testing"
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
 
 // given sets what the environment variable chooses, for one test.
 func given(t *testing.T, value string) {
@@ -50,5 +57,27 @@ func TestSampleChoosesTheCases(t *testing.T) {
 	given(t, "7")
 	if again := tried(t); once[0] != again[0] {
 		t.Errorf("with the same seed %v are tried, and then %v", once, again)
+	}
+}
+
+// TestResultsDependOnTheSample: go test runs a test again for another sample, and keeps the result of one that it has run.
+func TestResultsDependOnTheSample(t *testing.T) {
+	kept := func(sample string) bool {
+		cmd := exec.CommandContext(t.Context(), "go", "test", "-run", "^TestEachCaseIsTriedByAndBy$", ".")
+		cmd.Env = append(os.Environ(), variable+"="+sample)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return strings.Contains(string(out), "(cached)")
+	}
+	first, second := fmt.Sprint(rand.Uint32()), fmt.Sprint(rand.Uint32())
+	for _, x := range []struct {
+		sample string
+		kept   bool
+	}{{first, false}, {first, true}, {second, false}} {
+		if got := kept(x.sample); got != x.kept {
+			t.Errorf("the result with %s=%s was kept: %v, want %v", variable, x.sample, got, x.kept)
+		}
 	}
 }

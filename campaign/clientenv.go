@@ -58,7 +58,7 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	switch {
 	case c.s.Service != nil:
 		return s, c.tellAddresses(&s)
-	case c.account != nil && !c.account.Told:
+	case c.account != nil && !c.account.OwnVotes:
 		s.Observe = func(vote func(history.Op, time.Time)) { c.followLinks(client, links, vote) }
 		s.Settle = func() bool { return c.account.Settle(client, c.s.TTL/10) }
 	default:

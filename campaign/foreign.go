@@ -149,15 +149,15 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 }
 
 // openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that. Of a lock that
-// tells its votes, the changes of its keys are recorded if several may hold them, as votes do not say what such keys store then.
+// reports its votes itself, the changes of its keys are recorded if several may hold them: votes do not say what such keys store.
 func (c *campaign) openAccount() {
-	told := c.sim != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil
-	if told && c.s.LockKind().OneToken() {
+	ownVotes := c.sim != nil || !c.s.RunsCommand() && !c.s.Connects() && c.session == nil
+	if ownVotes && c.s.LockKind().OneToken() {
 		return
 	}
 	unseen := c.unseen
-	if told {
-		unseen = func(string) {} // its votes do
+	if ownVotes {
+		unseen = func(string) {} // its votes are known all the same
 	}
 	switch masters, able := c.masters.(cluster.Accountable); {
 	case c.s.Service != nil:
@@ -165,7 +165,7 @@ func (c *campaign) openAccount() {
 	case len(c.s.At) > 0:
 		unseen("the servers are not Lockpick's: it changes none of their settings, so what they did to keys is not known")
 	default:
-		c.account = &account.Account{Told: told, Unseen: unseen, Noted: c.noteChange}
+		c.account = &account.Account{OwnVotes: ownVotes, Unseen: unseen, Noted: c.noteChange}
 		if !able {
 			unseen("the masters give no account of their keys")
 		} else if err := masters.Account(c.account.Executed); err != nil {
@@ -220,8 +220,8 @@ func (c *campaign) noteChange(op history.Op, at time.Time) {
 	c.recorder.RecordAt(op, at.Sub(c.start))
 }
 
-// followLinks follows a client's links. vote is called with the votes on them; it is nil if the lock tells its votes by itself, or
-// if they are not known.
+// followLinks follows a client's links. vote is called with the votes on them; it is nil if the lock reports its votes itself,
+// or if they are not known.
 func (c *campaign) followLinks(client string, links []cluster.Link, vote func(history.Op, time.Time)) {
 	for i, l := range links {
 		o, able := l.(cluster.Observable)

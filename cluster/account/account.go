@@ -14,9 +14,9 @@ import (
 // Account joins the exchanges of clients with what the masters did. Its methods are safe for
 // concurrent use.
 type Account struct {
-	// Told says that the lock tells its votes by itself. The account then only notes each change of a key: votes do not say
-	// what becomes of keys that several may hold.
-	Told bool
+	// OwnVotes says that the lock reports its votes itself. The account then only notes each change of a key: votes do not
+	// say what becomes of keys that several may hold.
+	OwnVotes bool
 	// Unseen is called once, when the votes no longer describe the lock, with the reason.
 	Unseen func(why string)
 	// Noted is called with each change of a key that no vote describes: an expiry, an eviction, a
@@ -108,7 +108,7 @@ func (a *Account) Opened(client string, number int, address string, vote func(op
 		c := &conn{client: client, vote: vote, executed: m.unknown[address]}
 		m.conns[address] = c
 		delete(m.unknown, address)
-		for ; a.Told && len(c.executed) > 0; c.executed = c.executed[1:] {
+		for ; a.OwnVotes && len(c.executed) > 0; c.executed = c.executed[1:] {
 			a.note(m, client, c.executed[0], "")
 		}
 	})
@@ -118,7 +118,7 @@ func (a *Account) Opened(client string, number int, address string, vote func(op
 func (a *Account) Exchange(client string, number int, x cluster.Exchange, vote func(op history.Op, at time.Time)) {
 	a.do(func() {
 		m := a.master(number)
-		if a.Told || x.Queued || strings.EqualFold(x.Args[0], "script") { // SCRIPT LOAD touches no key
+		if a.OwnVotes || x.Queued || strings.EqualFold(x.Args[0], "script") { // SCRIPT LOAD touches no key
 			return
 		}
 		if x.Accounted {
@@ -171,11 +171,11 @@ func (a *Account) executed(number int, x cluster.Executed) {
 		}
 	}
 	switch c := m.conns[x.Conn]; {
-	case c != nil && a.Told:
+	case c != nil && a.OwnVotes:
 		a.note(m, c.client, x, "")
 	case c != nil:
 		a.step(m, c, x)
-	case x.Conn == "" || a.Told && x.Client != "":
+	case x.Conn == "" || a.OwnVotes && x.Client != "":
 		a.note(m, x.Client, x, "")
 	case x.Client != "": // its exchange tells, unless it has ended
 		i := slices.IndexFunc(m.owed, func(o owed) bool { return o.client == x.Client && slices.Equal(o.args, x.Args) })

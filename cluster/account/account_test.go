@@ -21,12 +21,12 @@ import (
 //	m1 settled                                   the account of the master is complete
 //	m1 gap
 //
-// changes plays the same for a lock that tells its votes.
+// changes plays the same for a lock that reports its votes itself.
 func TestVotes(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
-			a := &Account{Told: d.Cmd == "changes"}
+			a := &Account{OwnVotes: d.Cmd == "changes"}
 			a.Unseen = func(why string) { fmt.Fprintf(&out, "unseen: %s\n", why) }
 			a.Noted = func(op history.Op, _ time.Time) {
 				v := op.Value

@@ -15,10 +15,10 @@ import (
 type revival struct {
 	lease         *history.Lease
 	before, grant history.Grant
-	whole         []string                // masters that may have stored the key all the time
-	taken         map[string]history.Vote // by master: its later vote for another token
-	lapsed        map[string]history.Vote // by master whose key had expired: its last vote before that
-	missed        map[string]*history.Op  // by master: the snapshot that did not list the key
+	whole         []string                     // masters that may have stored the key all the time
+	taken         map[string]history.Vote      // by master: its later vote for another token
+	lapsed        map[string]history.Vote      // by master whose key had expired: its last vote before that
+	missed        map[string]*history.Snapshot // by master: the snapshot that did not list the key
 }
 
 var Continuity = Property{
@@ -67,7 +67,7 @@ func (r *run) continuity() *judgement {
 // unbroken finds the masters that may have said yes to an extension and may have stored the
 // token all the time since the grant before it.
 func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
-	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
+	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Snapshot{}}
 	t := r.CommandLogs()
 	for _, m := range r.Masters() {
 		p := facts.Place{Master: m, Key: l.Key}
@@ -107,7 +107,7 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 		switch { // a restart may restore a key that was gone before it
 		case u != nil && facts.Sent(*u) > earlier.At && !r.EndedAfter(m, facts.Sent(*u)-r.Slack, yes.At):
 			x.taken[m] = *u
-		case missed != nil && !r.EndedAfter(m, facts.SnapshotBegan(missed), yes.At):
+		case missed != nil && !r.EndedAfter(m, missed.Began(), yes.At):
 			x.missed[m] = missed
 		case r.RestartedIn(m, facts.Sent(*earlier), yes.At):
 			x.whole = append(x.whole, m)

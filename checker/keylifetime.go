@@ -2,12 +2,10 @@ package checker
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"lockpick/checker/narrative"
-	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/internal/plural"
 )
@@ -55,40 +53,35 @@ func (r *run) keyLifetime() *judgement {
 	waiting := map[string][]*stored{} // by master: the keys whose TTL is not over yet
 	var order []seen
 	var caught []time.Duration // the times of snapshots that would have shown an overrun
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
-		v := op.Value
-		if op.F != history.FSnapshot || v == nil || v.Keys == nil {
-			continue
-		}
-		if r.InWindow(op.Time) {
+	for look := range r.History.Looks() {
+		if r.InWindow(look.Time) {
 			snapshots++
 		}
-		if v.Expires == nil {
+		if !look.HasExpiries() {
 			continue // the snapshot has no expiries
 		}
 		withExpiries++
-		asked := op.Time - v.Delay - v.Took
-		waiting[op.Process] = slices.DeleteFunc(waiting[op.Process], func(s *stored) bool {
+		asked := look.Began()
+		waiting[look.Master] = slices.DeleteFunc(waiting[look.Master], func(s *stored) bool {
 			if asked > s.since+allowed {
-				if r.InWindow(op.Time) {
-					caught = append(caught, op.Time)
+				if r.InWindow(look.Time) {
+					caught = append(caught, look.Time)
 				}
 				return true
 			}
 			return false
 		})
-		for _, key := range slices.Sorted(maps.Keys(v.Keys)) {
-			id := seen{op.Process, key, v.Keys[key]}
-			end, mortal := v.Expires[key]
+		for key, token := range look.Tokens() {
+			id := seen{look.Master, key, token}
+			end, mortal := look.Expiry(key)
 			s := all[id]
 			if s == nil || s.mortal != mortal || (end-s.end).Abs() > same {
-				s = &stored{master: op.Process, key: key, token: id.token, end: end, mortal: mortal, since: op.Time, ops: []int{op.Index}}
+				s = &stored{master: look.Master, key: key, token: id.token, end: end, mortal: mortal, since: look.Time, ops: []int{look.Index}}
 				all[id] = s
-				if r.InWindow(op.Time) {
+				if r.InWindow(look.Time) {
 					tokens++
 				}
-				waiting[op.Process] = append(waiting[op.Process], s)
+				waiting[look.Master] = append(waiting[look.Master], s)
 			}
 			if over[id] == s {
 				continue // the overrun is proven
@@ -99,10 +92,10 @@ func (r *run) keyLifetime() *judgement {
 			}
 			if over[id] == nil {
 				over[id] = s
-				if r.InWindow(op.Time) {
+				if r.InWindow(look.Time) {
 					order = append(order, id)
 				}
-				s.ops = append(s.ops[:1], op.Index)
+				s.ops = append(s.ops[:1], look.Index)
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 			continue
 		}
 		if snapshot := t.SnapshotWithout(facts.Place{Master: m, Key: l.Key}, l.Token, last, min(end, relied)); snapshot != nil {
-			end = facts.SnapshotEnded(snapshot)
+			end = snapshot.Ended()
 			s.gone[m] = true
 		}
 		if no := refused(x.Extensions, last, min(end, relied)); no != nil {

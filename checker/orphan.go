@@ -15,7 +15,7 @@ import (
 // orphan is a key that a master still stored although its owner no longer needed it.
 type orphan struct {
 	commandLog facts.CommandLog
-	snapshot   *history.Op
+	snapshot   *history.Snapshot
 	over       time.Duration // when the owner no longer needed it
 	kind       string        // unsent, undone, failed, unheard or late; see orphaned
 	lease      bool          // its lease had been granted
@@ -76,7 +76,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 			asked = append(asked, when)
 		}
 		for _, snapshot := range t.SnapshotsListing(x) {
-			if facts.SnapshotBegan(snapshot) <= over {
+			if snapshot.Began() <= over {
 				continue
 			}
 			kind := r.orphaned(x, snapshot, over)
@@ -93,7 +93,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	slices.SortStableFunc(all, func(a, b orphan) int { return cmp.Compare(a.snapshot.Index, b.snapshot.Index) })
 	var found []proven
 	for _, o := range all {
-		found = append(found, proven{narrative.Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, facts.SnapshotBegan(o.snapshot)),
+		found = append(found, proven{narrative.Violation{Key: o.commandLog.Key, At: o.over, Until: max(o.over, o.snapshot.Began()),
 			Ops: []int{o.commandLog.Sets.At(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.Party.Token}, Clients: []string{o.commandLog.Party.Client}}, func(n *narrative.Narrative) { r.explainOrphan(n, o) }})
 	}
 	return &judgement{
@@ -188,7 +188,7 @@ func (r *run) released() *judgement {
 		}
 		looked := false
 		v := narrative.Violation{Key: l.Key, At: op.Time, Ops: []int{op.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}}
-		var stored []*history.Op
+		var stored []*history.Snapshot
 		for _, m := range r.Masters() {
 			x := t.ByID(facts.LogID{Place: facts.Place{Master: m, Key: l.Key}, Party: facts.Party{Client: l.Process, Token: l.Token}})
 			if x == nil || x.Sets.Len() == 0 {
@@ -206,9 +206,9 @@ func (r *run) released() *judgement {
 		if len(stored) < deny {
 			continue
 		}
-		slices.SortStableFunc(stored, func(a, b *history.Op) int { return cmp.Compare(facts.SnapshotBegan(a), facts.SnapshotBegan(b)) })
-		v.Until = facts.SnapshotBegan(stored[deny-1])
-		stored = slices.DeleteFunc(stored, func(s *history.Op) bool { return facts.SnapshotBegan(s) > v.Until })
+		slices.SortStableFunc(stored, func(a, b *history.Snapshot) int { return cmp.Compare(a.Began(), b.Began()) })
+		v.Until = stored[deny-1].Began()
+		stored = slices.DeleteFunc(stored, func(s *history.Snapshot) bool { return s.Began() > v.Until })
 		for _, s := range stored {
 			v.Ops = append(v.Ops, s.Index)
 		}
@@ -227,7 +227,7 @@ func (r *run) released() *judgement {
 
 // unreleased returns a snapshot that proves that a master had not confirmed a release by the time of its return: the master
 // said yes to the SET, answered no release, and still stores the token. It returns nil if there is none.
-func (r *run) unreleased(x *facts.CommandLog, called, returned time.Duration) *history.Op {
+func (r *run) unreleased(x *facts.CommandLog, called, returned time.Duration) *history.Snapshot {
 	t := r.CommandLogs()
 	again := func(v *history.Vote) bool { return facts.Sent(*v) >= called }
 	confirmed := func(v *history.Vote) bool { return !v.Unknown && v.Error == "" && v.At <= returned+r.Slack }
@@ -235,7 +235,7 @@ func (r *run) unreleased(x *facts.CommandLog, called, returned time.Duration) *h
 		return nil
 	}
 	for _, s := range t.SnapshotsListing(x) {
-		if facts.SnapshotBegan(s) > returned+r.Slack && !r.RestartedIn(x.Master, called, s.Time) {
+		if s.Began() > returned+r.Slack && !r.RestartedIn(x.Master, called, s.Time) {
 			return s
 		}
 	}
@@ -243,12 +243,12 @@ func (r *run) unreleased(x *facts.CommandLog, called, returned time.Duration) *h
 }
 
 // explainReleased explains that a release returned ok although too many masters still stored its key.
-func (r *run) explainReleased(n *narrative.Narrative, stored []*history.Op) {
+func (r *run) explainReleased(n *narrative.Narrative, stored []*history.Snapshot) {
 	v := n.Violation
 	client, token := v.Clients[0], v.Tokens[0]
 	var masters []string
 	for _, s := range stored {
-		masters = append(masters, s.Process)
+		masters = append(masters, s.Master)
 	}
 	for _, a := range r.Requests(v.Key, facts.Party{Client: client, Token: token}) {
 		if a.Sent <= v.Until {
@@ -257,8 +257,8 @@ func (r *run) explainReleased(n *narrative.Narrative, stored []*history.Op) {
 	}
 	n.AddAt(narrative.AfterLines, narrative.Event{At: v.At, Kind: narrative.EventOver, Client: client, Key: v.Key, Token: token, Word: "over", Text: fmt.Sprintf("the release of %s succeeded", client)})
 	for _, s := range stored {
-		n.Add(narrative.Event{At: s.Time, Kind: narrative.EventSnapshot, Masters: []string{s.Process}, Client: client, Key: v.Key, Token: token, Word: "stored", Ops: []int{s.Index},
-			Text: fmt.Sprintf("%s stored the token of %s", s.Process, client)})
+		n.Add(narrative.Event{At: s.Time, Kind: narrative.EventSnapshot, Masters: []string{s.Master}, Client: client, Key: v.Key, Token: token, Word: "stored", Ops: []int{s.Index},
+			Text: fmt.Sprintf("%s stored the token of %s", s.Master, client)})
 	}
 	v.Summary = fmt.Sprintf("the release of %s on %s succeeded at %s, and %s still stored its key", client, v.Key, narrative.At(v.At), fault.Enumerate(masters))
 	n.Violated(fmt.Sprintf("%s had answered no release and still stored the key, so that no quorum was left to others", fault.Enumerate(masters)))
@@ -268,9 +268,9 @@ func (r *run) explainReleased(n *narrative.Narrative, stored []*history.Op) {
 // the lock never sent a release. "undone": the master answered the release but still stores the
 // key. "late": the master set the key after it answered the release. "failed": the master answered the
 // release with an error. "unheard": the master did not answer it.
-func (r *run) orphaned(x *facts.CommandLog, snapshot *history.Op, over time.Duration) string {
+func (r *run) orphaned(x *facts.CommandLog, snapshot *history.Snapshot, over time.Duration) string {
 	began := facts.Sent(x.Sets.At(0)) - r.Slack
-	seen := facts.SnapshotBegan(snapshot)
+	seen := snapshot.Began()
 	if r.CrashedIn(x.Party.Client, began, snapshot.Time) || r.PausedIn(x.Party.Client, began, snapshot.Time) || r.RestartedIn(x.Master, began, snapshot.Time) {
 		return ""
 	}

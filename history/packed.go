@@ -10,8 +10,8 @@ import (
 
 // Packed is a history that uses little memory. Votes and the lines of clients, which are nearly all lines, take 32 bytes
 // each: repeated texts are stored once. All yields the lines that are not votes; a line's position among them is not
-// its Index. Ops holds the lines of masters, faults and the harness, and the last line. If the history was in memory
-// anyway, Ops holds all lines that are not votes.
+// its Index. Ops holds the lines of masters but their looks (see Looks), of faults and the harness, and the last line. If the
+// history was in memory anyway, Ops holds all lines that are not votes.
 type Packed struct {
 	History
 	total    int                // number of lines
@@ -24,6 +24,7 @@ type Packed struct {
 	lines      chunks[packedLine] // the lines that are not votes, and the last line; empty if the history was in memory
 	lineKinds  numbers[lineKind]
 	lineExtras []lineExtra // packedLine.extras-1 is the index
+	looks      chunks[Snapshot]
 
 	tokens  []string
 	tokenOf map[string]int32
@@ -116,7 +117,7 @@ func (p *Packed) read(h *History, err error) (*Packed, error) {
 	if n := p.Len(); n > 0 && int(p.packed(int32(n-1)).index) == p.total-1 {
 		p.lines.add(packedLine{time: p.Recorded(int32(n - 1)), index: int32(p.total - 1), kind: inOps, token: int32(len(p.Ops))})
 		p.Ops = append(p.Ops, p.voteOp(int32(n-1)))
-	} else if n := p.lines.len(); n > 0 && p.lines.at(n-1).kind != inOps {
+	} else if n := p.lines.len(); n > 0 && p.lines.at(n-1).kind != inOps { // also if it is a look
 		p.Ops = append(p.Ops, *p.OpAt(n - 1))
 	}
 	p.finish()

@@ -92,20 +92,31 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 	}
 }
 
-// TestNoFieldIsLostInPackedLines sets each field of a value, those of tomorrow included, on a line that packs.
+// TestNoFieldIsLostInPackedLines sets each field of a value, those of tomorrow included, on lines that pack.
 func TestNoFieldIsLostInPackedLines(t *testing.T) {
 	for i := range reflect.TypeFor[Value]().NumField() {
 		v := &Value{Token: "t", ValidUntil: 1}
 		f := reflect.ValueOf(v).Elem().Field(i)
 		name := reflect.TypeFor[Value]().Field(i).Name
 		set(t, name, f)
-		op := Op{Process: "c1", Type: OK, F: FAcquire, Key: "k0", Value: v}
-		p := &Packed{}
-		if err := p.add(&op); err != nil {
-			t.Fatal(err)
+		ops := []Op{{Process: "c1", Type: OK, F: FAcquire, Key: "k0", Value: v}}
+		if v.Keys == nil {
+			v = &Value{Keys: map[string]string{"a": "t", "b": "u"}, Expires: map[string]time.Duration{"b": 1}}
+			if f := reflect.ValueOf(v).Elem().Field(i); f.IsZero() {
+				set(t, name, f)
+			}
 		}
-		if got := p.OpAt(0); !reflect.DeepEqual(got, &op) {
-			t.Errorf("with %s, the packed line is %+v, not %+v", name, *got.Value, *v)
+		ops = append(ops, Op{Process: "m1", Type: Info, F: FSnapshot, Value: v}, Op{Process: "m1", Type: Info, F: FSnapshot, Value: &Value{Keys: map[string]string{}}})
+		p := &Packed{}
+		for i := range ops {
+			if err := p.add(&ops[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, got := range p.All() {
+			if !reflect.DeepEqual(got, &ops[i]) || !reflect.DeepEqual(p.OpAt(i), &ops[i]) {
+				t.Errorf("with %s, the packed line is %+v, not %+v", name, *got.Value, *ops[i].Value)
+			}
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 type packedLine struct {
 	time                       time.Duration
 	number                     int64 // Value.ValidUntil, or Value.Value if the kind counts
-	index, kind, token, extras int32 // kind < 0: the line is Packed.Ops[token]; extras-1 is an index
+	index, kind, token, extras int32 // kind < 0: see inOps and inLooks; extras-1 is an index
 }
 
 // lineKind holds the fields that many such lines have in common.
@@ -32,7 +32,11 @@ type lineExtra struct {
 	error string
 }
 
-const inOps = -1 // packedLine.kind of a line that Packed.Ops keeps
+// packedLine.kind of a line that is kept elsewhere, under the number token.
+const (
+	inOps   = -1 // in Packed.Ops
+	inLooks = -2 // in Packed.looks
+)
 
 // packs reports whether an operation is a line of a client or of the resource that has no other fields than a
 // packedLine can hold.
@@ -43,13 +47,27 @@ func (op *Op) packs() bool {
 		return false
 	}
 	v := op.Value
-	return v == nil || (v.ValidUntil == 0 || v.Value == 0) && v.Client == "" && v.Command == "" && !v.Yes && v.Took == 0 && v.TTL == 0 &&
-		v.RedisKey == "" && v.Form == "" && v.Point == "" && v.Rate == 0 && v.Offset == nil && v.State == "" && v.Keys == nil && v.Expires == nil &&
+	return v == nil || (v.ValidUntil == 0 || v.Value == 0) && v.Took == 0 && v.Offset == nil && v.State == "" && v.Keys == nil && v.Expires == nil && v.plain()
+}
+
+// plain reports whether a value has none of the fields that only votes, faults and a few other lines have.
+func (v *Value) plain() bool {
+	return v.Client == "" && v.Command == "" && !v.Yes && v.TTL == 0 && v.RedisKey == "" && v.Form == "" && v.Point == "" && v.Rate == 0 &&
 		v.ID == 0 && v.Phase == "" && v.Masters == nil && v.Clients == nil && v.Params == nil && !v.TookEffect && v.Evidence == "" && v.Bound == 0
 }
 
 // line packs a line that is not a vote.
 func (p *Packed) line(op *Op) {
+	s, look := Snapshot{}, false
+	if op.F == FSnapshot {
+		if s, look = SnapshotOf(op); look {
+			if packed, able := s.pack(); able {
+				p.lines.add(packedLine{time: op.Time, index: int32(op.Index), kind: inLooks, token: int32(p.looks.len())})
+				p.looks.add(packed)
+				return
+			}
+		}
+	}
 	if !op.packs() {
 		p.lines.add(packedLine{time: op.Time, index: int32(op.Index), kind: inOps, token: int32(len(p.Ops))})
 		kept := *op
@@ -58,6 +76,10 @@ func (p *Packed) line(op *Op) {
 			kept.Value = &value
 		}
 		p.Ops = append(p.Ops, kept)
+		if look {
+			s.op = &kept
+			p.looks.add(s)
+		}
 		return
 	}
 	x := packedLine{time: op.Time, index: int32(op.Index)}
@@ -133,16 +155,20 @@ func (p *Packed) Some(positions []int32) iter.Seq[*Op] {
 
 // scratch is an operation that is used for one packed line after the other.
 type scratch struct {
-	op    Op
-	value Value
+	op          Op
+	value, look Value
 }
 
 func (s *scratch) line(p *Packed, position int) *Op {
 	if p.lines.len() == 0 {
 		return &p.Ops[position]
 	}
-	if x := p.lines.at(position); x.kind == inOps {
+	switch x := p.lines.at(position); x.kind {
+	case inOps:
 		return &p.Ops[x.token]
+	case inLooks:
+		p.looks.at(int(x.token)).unpack(&s.op, &s.look)
+		return &s.op
 	}
 	p.unpack(position, &s.op, &s.value)
 	return &s.op

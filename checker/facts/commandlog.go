@@ -9,12 +9,6 @@ import (
 	"lockpick/history"
 )
 
-// SnapshotBegan and SnapshotEnded bound when a snapshot of a master's keys was taken: after the request was
-// sent, and before the reply arrived.
-func SnapshotBegan(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
-
-func SnapshotEnded(op *history.Op) time.Duration { return op.Time - op.Value.Delay }
-
 // Party is a client and a token that it uses: a weak lock may give one token to two clients.
 type Party struct{ Client, Token string }
 
@@ -69,11 +63,11 @@ type CommandLogs struct {
 	Places    []Place
 	Granted   map[Place]Votes // the SETs that the master granted, in order
 	stores    map[Place]Votes // the SETs and extensions that the master granted, in order
-	shows     map[tokenKey][]*history.Op
-	crashes   map[string]moments       // by client
-	Snapshots map[string][]*history.Op // snapshots by master; also the keys that it stored after a restart
-	longest   map[string]time.Duration // by master: the longest time from the beginning of a snapshot to its line
-	names     map[Place]string         // the Redis key, where it differs from the lock's name
+	shows     map[tokenKey][]*history.Snapshot
+	crashes   map[string]moments             // by client
+	Snapshots map[string][]*history.Snapshot // snapshots by master; also the keys that it stored after a restart
+	longest   map[string]time.Duration       // by master: the longest time from the beginning of a snapshot to its line
+	names     map[Place]string               // the Redis key, where it differs from the lock's name
 }
 
 // logChunk is the number of command logs that are allocated at once.
@@ -210,7 +204,7 @@ func (t *CommandLogs) stored(p Place) string {
 }
 
 // SnapshotsListing returns the snapshots that list a party's token on a master, in order.
-func (t *CommandLogs) SnapshotsListing(x *CommandLog) []*history.Op {
+func (t *CommandLogs) SnapshotsListing(x *CommandLog) []*history.Snapshot {
 	p := Place{x.Master, x.Key}
 	return t.shows[tokenKey{Place{x.Master, t.stored(p)}, x.Party.Token}]
 }
@@ -330,7 +324,7 @@ func (r *Run) CommandLogs() *CommandLogs { return r.logs.get(r.findCommandLogs) 
 
 func (r *Run) findCommandLogs() *CommandLogs {
 	t := &CommandLogs{h: r.History, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[Place][]int32{}, Granted: map[Place]Votes{}, stores: map[Place]Votes{},
-		shows: map[tokenKey][]*history.Op{}, crashes: map[string]moments{}, Snapshots: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[Place]string{}}
+		shows: map[tokenKey][]*history.Snapshot{}, crashes: map[string]moments{}, Snapshots: map[string][]*history.Snapshot{}, longest: map[string]time.Duration{}, names: map[Place]string{}}
 	t.byToken = make([]int32, len(r.History.Tokens()))
 	for i := range t.byToken {
 		t.byToken[i] = -1
@@ -345,45 +339,50 @@ func (r *Run) findCommandLogs() *CommandLogs {
 				down[op.Process] = op.Time
 			} else if since, was := down[op.Process]; was && op.Value.Keys != nil {
 				// The keys that it stored when it was up again: read at some time since it went down.
-				snapshot := *op
-				value := *op.Value
-				value.Took = op.Time - since
-				snapshot.Value = &value
-				t.addSnapshot(op.Process, &snapshot)
+				s, _ := history.SnapshotOf(op)
+				s.Took = op.Time - since
+				t.addSnapshot(&s)
 			}
 			if op.Value.State != "down" {
 				delete(down, op.Process)
 			}
 		case op.F == history.FCrash:
 			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
-		case op.F == history.FSnapshot && op.Value != nil && op.Value.Keys != nil:
-			t.addSnapshot(op.Process, op)
-			for key, token := range op.Value.Keys {
-				id := tokenKey{Place{op.Process, key}, token}
-				t.shows[id] = append(t.shows[id], op)
-			}
+		}
+	}
+	restarted := len(t.Snapshots) > 0
+	for s := range r.History.Looks() {
+		t.addSnapshot(s)
+		for key, token := range s.Tokens() {
+			id := tokenKey{Place{s.Master, key}, token}
+			t.shows[id] = append(t.shows[id], s)
+		}
+	}
+	if restarted {
+		for _, taken := range t.Snapshots {
+			slices.SortFunc(taken, func(a, b *history.Snapshot) int { return cmp.Compare(a.Index, b.Index) })
 		}
 	}
 	return t
 }
 
-// addSnapshot adds a snapshot of a master, in the order of the lines.
-func (t *CommandLogs) addSnapshot(master string, op *history.Op) {
-	t.Snapshots[master] = append(t.Snapshots[master], op)
-	t.longest[master] = max(t.longest[master], op.Time-SnapshotBegan(op))
+// addSnapshot adds a snapshot.
+func (t *CommandLogs) addSnapshot(s *history.Snapshot) {
+	t.Snapshots[s.Master] = append(t.Snapshots[s.Master], s)
+	t.longest[s.Master] = max(t.longest[s.Master], s.Time-s.Began())
 }
 
 // snapshotsWithin yields the snapshots of a master that began between two times, in the order of their
 // lines. A later line may have begun earlier: a snapshot after an outage begins with the outage.
-func (t *CommandLogs) snapshotsWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
-	return func(yield func(*history.Op) bool) {
+func (t *CommandLogs) snapshotsWithin(master string, from, to time.Duration) iter.Seq[*history.Snapshot] {
+	return func(yield func(*history.Snapshot) bool) {
 		taken := t.Snapshots[master]
-		i, _ := slices.BinarySearchFunc(taken, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+		i, _ := slices.BinarySearchFunc(taken, from, func(s *history.Snapshot, at time.Duration) int { return cmp.Compare(s.Time, at) })
 		for _, snapshot := range taken[i:] {
 			if snapshot.Time-t.longest[master] >= to {
 				return
 			}
-			if began := SnapshotBegan(snapshot); began > from && began < to && !yield(snapshot) {
+			if began := snapshot.Began(); began > from && began < to && !yield(snapshot) {
 				return
 			}
 		}
@@ -391,9 +390,9 @@ func (t *CommandLogs) snapshotsWithin(master string, from, to time.Duration) ite
 }
 
 // SnapshotWithout returns a snapshot between two times that does not list a token on a master, or nil.
-func (t *CommandLogs) SnapshotWithout(p Place, token string, from, to time.Duration) *history.Op {
+func (t *CommandLogs) SnapshotWithout(p Place, token string, from, to time.Duration) *history.Snapshot {
 	for snapshot := range t.snapshotsWithin(p.Master, from, to) {
-		if SnapshotEnded(snapshot) < to && snapshot.Value.Keys[t.stored(p)] != token {
+		if snapshot.Ended() < to && snapshot.Token(t.stored(p)) != token {
 			return snapshot
 		}
 	}
@@ -434,7 +433,7 @@ func (r *Run) HolderAt(p Place, when time.Duration) *CommandLog {
 // SnapshotAfter returns when the first snapshot of a master between two times was taken.
 func (t *CommandLogs) SnapshotAfter(master string, from, to time.Duration) (time.Duration, bool) {
 	for snapshot := range t.snapshotsWithin(master, from, to) {
-		return SnapshotEnded(snapshot), true
+		return snapshot.Ended(), true
 	}
 	return 0, false
 }

@@ -46,10 +46,10 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 	}
 	byToken := map[string][]string{}
 	lines := map[string][]int{}
-	for m, s := range n.lastStored(key, to) {
-		if s.Value.Keys[key] != "" {
-			byToken[s.Value.Keys[key]] = append(byToken[s.Value.Keys[key]], m)
-			lines[s.Value.Keys[key]] = append(lines[s.Value.Keys[key]], s.Index)
+	for m, s := range n.lastStored(to) {
+		if token := s.Token(key); token != "" {
+			byToken[token] = append(byToken[token], m)
+			lines[token] = append(lines[token], s.Index)
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(byToken)) {
@@ -123,18 +123,17 @@ func (n *Narrative) AllHealed(h facts.Healing) {
 }
 
 // lastStored returns, by master, the last line up to a time that lists the keys that it stored.
-func (n *Narrative) lastStored(key string, until time.Duration) map[string]*history.Op {
-	r := n.r
-	held := map[string]*history.Op{}
-	for i := range r.History.Ops {
-		op := &r.History.Ops[i]
-		if op.Time > until {
-			break
+func (n *Narrative) lastStored(until time.Duration) map[string]history.Snapshot {
+	held := map[string]history.Snapshot{}
+	for i := range n.r.History.Ops {
+		if s, lists := history.SnapshotOf(&n.r.History.Ops[i]); lists && s.Time <= until {
+			held[s.Master] = s
 		}
-		if op.F != history.FState && op.F != history.FSnapshot || op.Value == nil || op.Value.Keys == nil {
-			continue
+	}
+	for s := range n.r.History.Looks() {
+		if s.Time <= until && s.Index >= held[s.Master].Index {
+			held[s.Master] = *s
 		}
-		held[op.Process] = op
 	}
 	return held
 }

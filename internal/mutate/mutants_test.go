@@ -104,7 +104,7 @@ var mutants = []mutant{
 	{"checker", "(*run).takenAway", "make condition false", "StalledIn", "a key is taken while the machine stood still"},
 	{"checker/facts", "Overlap", "replace <= by <", "", "spans that touch do not overlap"},
 	{"checker/facts", "Overlap", "replace <= by <", "#2", "spans that touch do not overlap"},
-	{"checker/facts", "(*CommandLogs).SnapshotWithout", "replace < by <=", "SnapshotEnded", "a snapshot that ends with the period is within it"},
+	{"checker/facts", "(*CommandLogs).SnapshotWithout", "replace < by <=", "Ended", "a snapshot that ends with the period is within it"},
 	{"checker/facts", "(*CommandLogs).stored", "make condition false", "name", "the stored key is always the lock's name"},
 
 	// L4, L5, RMW, FM, EXT.

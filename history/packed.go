@@ -21,10 +21,7 @@ type Packed struct {
 	extras   []voteExtra        // packedVote.extras-1 is the index
 	kinds    numbers[VoteKind]
 
-	lines      chunks[packedLine] // the lines that are not votes, and the last line; empty if the history was in memory
-	lineKinds  numbers[lineKind]
-	lineExtras []lineExtra // packedLine.extras-1 is the index
-	looks      chunks[Snapshot]
+	packedLines
 
 	tokens  []string
 	tokenOf map[string]int32
@@ -302,7 +299,7 @@ func (p *Packed) Vote(n int32) Vote {
 
 // WithoutVotes returns the history without its votes. Indices stay as they are.
 func (p *Packed) WithoutVotes() *Packed {
-	return &Packed{History: p.History, total: p.total, lines: p.lines, lineKinds: p.lineKinds, lineExtras: p.lineExtras, tokens: p.tokens, longestDelay: p.longestDelay}
+	return &Packed{History: p.History, total: p.total, packedLines: p.packedLines, tokens: p.tokens, longestDelay: p.longestDelay}
 }
 
 // voteOp returns the operation that a vote was packed from.

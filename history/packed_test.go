@@ -2,7 +2,9 @@ package history
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -22,7 +24,7 @@ func votesOf(p *Packed) []Vote {
 // TestPackedEqualsTheHistory checks that a packed history has the same lines as the history, both if it
 // was packed in memory and if it was packed while it was read.
 func TestPackedEqualsTheHistory(t *testing.T) {
-	votes, late := 0, 0
+	votes, late, looked := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
 		now := time.Duration(0)
@@ -33,7 +35,24 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 		for range rapid.IntRange(0, 30).Draw(t, "lines") {
 			now += time.Duration(rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(t, "step"))
 			op := operations().Draw(t, "op")
-			if rapid.IntRange(0, 3).Draw(t, "other line") > 0 {
+			switch rapid.IntRange(0, 4).Draw(t, "kind of line") {
+			case 0:
+			case 1:
+				op = Op{Process: "m1", Type: Info, F: FSnapshot, Value: &Value{Took: 3, Delay: 2, Keys: map[string]string{}}}
+				for _, key := range []string{"k0", "k1", "k2"}[:rapid.IntRange(0, 3).Draw(t, "keys")] {
+					op.Value.Keys[key] = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "token")
+					if expiry := rapid.IntRange(0, 3).Draw(t, "expiry"); expiry > 0 {
+						if op.Value.Expires == nil {
+							op.Value.Expires = map[string]time.Duration{}
+						}
+						op.Value.Expires[key] = time.Duration(expiry)
+					}
+				}
+				if rapid.Bool().Draw(t, "offset") {
+					op.Value.Offset = new(time.Duration)
+				}
+				looked++
+			default:
 				op = Op{Process: rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "master"), F: FVote, Key: "k0",
 					Type: rapid.SampledFrom([]Type{OK, Fail, Info}).Draw(t, "type"), Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error"),
 					Value: &Value{Token: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "token"), Client: "c1", Command: CommandSet, Yes: rapid.Bool().Draw(t, "yes"),
@@ -80,6 +99,29 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 			if n := len(p.Ops); n > 0 && p.Ops[n-1].Index != len(h.Ops)-1 || p.Count() != kept && p.Count() != kept+1 {
 				t.Fatalf("packed %s, %d operations of %d were kept, or not the last", how, p.Count(), kept)
 			}
+			if without := p.WithoutVotes(); without.Len() != 0 || without.Count() != p.Count() {
+				t.Fatalf("packed %s, without votes there are %d votes and %d of %d lines", how, without.Len(), without.Count(), p.Count())
+			} else {
+				for i, op := range without.All() {
+					if !reflect.DeepEqual(op, p.OpAt(i)) {
+						t.Fatalf("packed %s, without votes position %d is %+v, not %+v", how, i, op, p.OpAt(i))
+					}
+				}
+			}
+			looks := slices.Collect(p.Looks())
+			for i := range h.Ops {
+				s, lists := SnapshotOf(&h.Ops[i])
+				if !lists || s.op.F != FSnapshot {
+					continue
+				}
+				if len(looks) == 0 || !sameSnapshot(looks[0], &s) {
+					t.Fatalf("packed %s, the look in line %d is not there", how, i)
+				}
+				looks = looks[1:]
+			}
+			if len(looks) > 0 {
+				t.Fatalf("packed %s, there are looks that no line has: %+v", how, looks)
+			}
 			for i, op := range p.All() {
 				if op.F != FVote && !reflect.DeepEqual(op, &h.Ops[op.Index]) || p.IndexAt(i) != op.Index || p.TimeAt(i) != op.Time {
 					t.Fatalf("packed %s, position %d is %+v, not %+v", how, i, op, h.Ops[op.Index])
@@ -87,9 +129,24 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 			}
 		}
 	})
-	if votes == 0 || late == 0 {
-		t.Errorf("%d votes were drawn, %d of them recorded late: both are needed", votes, late)
+	if votes == 0 || late == 0 || looked == 0 {
+		t.Errorf("%d votes were drawn, %d of them recorded late, and %d looks: all are needed", votes, late, looked)
 	}
+}
+
+// sameSnapshot reports whether two snapshots say the same.
+func sameSnapshot(a, b *Snapshot) bool {
+	if a.Master != b.Master || a.Index != b.Index || a.Began() != b.Began() || a.Ended() != b.Ended() || a.HasExpiries() != b.HasExpiries() || !maps.Equal(maps.Collect(a.Tokens()), maps.Collect(b.Tokens())) {
+		return false
+	}
+	for key, token := range a.Tokens() {
+		at, mortal := a.Expiry(key)
+		bt, also := b.Expiry(key)
+		if at != bt || mortal != also || b.Token(key) != token || a.Token(key) != token {
+			return false
+		}
+	}
+	return true
 }
 
 // TestNoFieldIsLostInPackedLines sets each field of a value, those of tomorrow included, on lines that pack.

@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// packedLines are the lines that are not votes, and the last line; empty if the history was in memory.
+type packedLines struct {
+	lines      chunks[packedLine]
+	lineKinds  numbers[lineKind]
+	lineExtras []lineExtra // packedLine.extras-1 is the index
+	looks      chunks[Snapshot]
+}
+
 // packedLine is one line of a client or of the guarded resource without pointers, or a reference to a line that
 // Packed.Ops keeps.
 type packedLine struct {

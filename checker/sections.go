@@ -87,7 +87,13 @@ func (r *run) explainSections(n *narrative.Narrative, o overlap) {
 	}
 	r.explainEntered(n, a)
 	r.explainEntered(n, b)
-	if overlapping, ok := r.leaseOverlap(a.Lease, b.Lease); ok && overlapping.from() <= o.to() {
+	var beside []*history.Lease
+	if r.Lock.Kind == history.Semaphore {
+		for _, s := range o.named {
+			beside = append(beside, s.Lease)
+		}
+	}
+	if overlapping, ok := r.leaseOverlap(a.Lease, b.Lease, beside...); ok && overlapping.from() <= o.to() {
 		r.explainOverlap(n, overlapping)
 	} else if a.Lease != nil {
 		n.Outlived(a.Lease, a.To)

@@ -268,14 +268,19 @@ func noOverlap(x facts.Lock, count string) string {
 	return fmt.Sprintf("none of %s began while others left no room for it", count)
 }
 
-// leaseOverlap finds the overlap of two leases' holds, if there is one.
-func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
+// leaseOverlap finds the overlap of two leases' holds, if there is one. beside are leases that were held then, too: permits of a
+// semaphore can be too many together although those of any two of them are not.
+func (r *run) leaseOverlap(a, b *history.Lease, beside ...*history.Lease) (overlap, bool) {
 	if a == nil || b == nil {
 		return overlap{}, false
 	}
-	both := facts.HoldsOf([]*history.Lease{a, b}, r.Lock)
-	if found := sweep(both, r.Lock); len(found) > 0 {
-		return found[0], true
+	leases := slices.DeleteFunc(append(beside, a, b), func(l *history.Lease) bool { return l == nil })
+	slices.SortFunc(leases, func(x, y *history.Lease) int { return cmp.Compare(x.Grants[0].Index, y.Grants[0].Index) })
+	found := sweep(facts.HoldsOf(slices.Compact(leases), r.Lock), r.Lock)
+	for _, o := range found {
+		if len(beside) == 0 || o.later.Lease == b {
+			return o, true
+		}
 	}
 	return overlap{}, false
 }
@@ -298,7 +303,12 @@ func (r *run) explainOverlap(n *narrative.Narrative, o overlap) {
 	n.StoodStill(a, o.later.From)
 	n.Elections(a, o.later.From)
 	n.Lease(b, o.to())
-	n.LostQuorum(a, b, o.later.From)
+	explained := n.LostQuorum(a, b, o.later.From)
+	for _, s := range o.named { // another one's loss left room for it
+		if !explained && s != o.earlier && s.Lease != nil && s.Lease != a {
+			explained = n.LostQuorum(s.Lease, b, o.later.From)
+		}
+	}
 	n.KeyChanges(a, max(b.Acquired(), o.later.From))
 	n.Refusals(b.Process)
 }

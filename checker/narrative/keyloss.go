@@ -16,8 +16,8 @@ type Loss struct {
 }
 
 // EachLoss finds the cause of each master and calls explain once for all masters whose causes have one
-// name.
-func EachLoss(masters []string, of func(master string) Loss) {
+// name. It reports whether there is a cause.
+func EachLoss(masters []string, of func(master string) Loss) bool {
 	var order []Loss
 	sharing := map[string][]string{}
 	for _, m := range masters {
@@ -33,15 +33,16 @@ func EachLoss(masters []string, of func(master string) Loss) {
 	for _, c := range order {
 		c.Explain(sharing[c.Name])
 	}
+	return len(order) > 0
 }
 
 // LostQuorum explains why lease b was granted while a was held, or a while b was held: two quorums
 // have a master in common, and each such master must have lost the key of one lease before it
-// voted for the other.
-func (n *Narrative) LostQuorum(a, b *history.Lease, when time.Duration) {
+// voted for the other. It reports whether it does: where several may hold a key, a may have lost nothing.
+func (n *Narrative) LostQuorum(a, b *history.Lease, when time.Duration) bool {
 	e := n.r.VoteIndex()
 	if !e.Voted(a) || !e.Voted(b) {
-		return // the events of the grants already say that their votes were not recorded
+		return true // the events of the grants already say that their votes were not recorded
 	}
 	second := map[string]history.Vote{} // by master: the answer yes to b
 	for i, g := range b.Grants {
@@ -86,9 +87,9 @@ func (n *Narrative) LostQuorum(a, b *history.Lease, when time.Duration) {
 			ms = append(ms, m)
 		}
 		n.Note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", fault.Enumerate(n.r.Voters(a)), a.Process, fault.Enumerate(facts.Distinct(ms)), Again(b.Process, a.Process)))
-		return
+		return true
 	}
-	EachLoss(names, func(m string) Loss {
+	return EachLoss(names, func(m string) Loss {
 		p := both[m]
 		return n.LostKey(m, p.loser, p.yes, p.next)
 	})
@@ -98,7 +99,8 @@ func (n *Narrative) LostQuorum(a, b *history.Lease, when time.Duration) {
 // extension of another token. If other clients' keys were stored in between, it explains each loss
 // in turn, and the narrative names these clients.
 func (n *Narrative) LostKey(m string, a *history.Lease, yes, next history.Vote) Loss {
-	if between := n.between(m, a, yes, next); len(between) > 0 {
+	// Where several may hold the key, a client that stored something in between took it from nobody.
+	if between := n.between(m, a, yes, next); len(between) > 0 && n.r.Lock.Kind.OneToken() {
 		first := between[0]
 		c := n.lossBefore(m, a, yes, first)
 		explain := c.Explain
@@ -177,10 +179,10 @@ func (n *Narrative) lossBefore(m string, a *history.Lease, yes, next history.Vot
 			return c
 		}
 	}
+	if !n.r.Lock.Kind.OneToken() { // it may have said yes to both without losing anything
+		return Loss{}
+	}
 	return Loss{Name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), Explain: func(ms []string) {
-		if !n.r.Lock.Kind.OneToken() { // it may have said yes to both without losing anything
-			return
-		}
 		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", fault.Enumerate(ms), a.Process,
 			theyOrIt(ms), At(yes.At), Again(next.Client, a.Process), At(next.At))
 		if also := n.alsoReleased(m, a, yes, next); also != "" {

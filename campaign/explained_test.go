@@ -9,8 +9,8 @@ import (
 	"lockpick/internal/racetest"
 )
 
-// TestSharedLocksAreExplained: where masters forget what several hold, each violation is told with the restart that caused it,
-// whoever of the holders it was whose part was lost.
+// TestSharedLocksAreExplained: where masters forget what several clients hold, each violation names the restart that caused it,
+// whichever of these clients lost its part.
 func TestSharedLocksAreExplained(t *testing.T) {
 	racetest.Exclude(t, "it simulates schedules")
 	for _, lock := range []string{"semaphore", "rw", "reentrant"} {

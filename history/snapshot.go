@@ -44,26 +44,23 @@ func (s *Snapshot) Began() time.Duration { return s.Time - s.Delay - s.Took }
 func (s *Snapshot) Ended() time.Duration { return s.Time - s.Delay }
 
 // Token returns what the master stored under a key; empty: nothing.
-func (s *Snapshot) Token(key string) string {
-	if s.op != nil {
-		return s.op.Value.Keys[key]
-	}
-	if i, found := slices.BinarySearchFunc(s.keys, key, func(k storedKey, key string) int { return strings.Compare(k.key, key) }); found {
-		return s.keys[i].token
-	}
-	return ""
-}
+func (s *Snapshot) Token(key string) string { return s.find(key).token }
 
 // Expiry returns when a key expires, on the master's own clock. It returns false if the key has no expiry.
 func (s *Snapshot) Expiry(key string) (time.Duration, bool) {
+	k := s.find(key)
+	return k.expiry, k.mortal
+}
+
+// find returns what is known of a key.
+func (s *Snapshot) find(key string) (k storedKey) {
 	if s.op != nil {
-		at, mortal := s.op.Value.Expires[key]
-		return at, mortal
+		k.token = s.op.Value.Keys[key]
+		k.expiry, k.mortal = s.op.Value.Expires[key]
+	} else if i, found := slices.BinarySearchFunc(s.keys, key, func(k storedKey, key string) int { return strings.Compare(k.key, key) }); found {
+		k = s.keys[i]
 	}
-	if i, found := slices.BinarySearchFunc(s.keys, key, func(k storedKey, key string) int { return strings.Compare(k.key, key) }); found {
-		return s.keys[i].expiry, s.keys[i].mortal
-	}
-	return 0, false
+	return k
 }
 
 // HasExpiries reports whether the line says when keys expire.
@@ -93,7 +90,7 @@ func (s *Snapshot) Tokens() iter.Seq2[string, string] {
 	}
 }
 
-// pack returns the snapshot without its line. It returns false if the line has fields that a Snapshot has not.
+// pack returns the snapshot without its line. It returns false if the line has fields that a Snapshot lacks.
 func (s Snapshot) pack() (Snapshot, bool) {
 	op, v := s.op, s.op.Value
 	if op.F != FSnapshot || op.Type != Info || op.Key != "" || op.Error != "" || v.Token != "" || v.ValidUntil != 0 || v.Fence != 0 ||

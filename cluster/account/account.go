@@ -190,17 +190,14 @@ func (a *Account) executed(number int, x cluster.Executed) {
 
 // Sweep ends the exchanges that were answered, and that the masters' accounts do not have although they
 // are complete: settled returns when a master's account (0 is m1) has everything until now. The caller
-// repeats it for as long as clients work. With all, it also ends those whose master does not settle.
+// repeats it for as long as clients work. With all, when they no longer do, it also ends those whose master does not
+// settle, and takes from every master what it has not given yet.
 func (a *Account) Sweep(settled func(master int) error, all bool) {
-	a.do(func() { a.strangers(all) })
 	a.mu.Lock()
 	var waiting []int
 	for number, m := range a.masters {
-		for _, c := range m.conns {
-			if len(c.open) > 0 {
-				waiting = append(waiting, number)
-				break
-			}
+		if all || m.waiting("") {
+			waiting = append(waiting, number)
 		}
 	}
 	a.mu.Unlock()
@@ -220,6 +217,7 @@ func (a *Account) Sweep(settled func(master int) error, all bool) {
 			}
 		})
 	}
+	a.do(func() { a.strangers(all) })
 }
 
 // strangeAfter is the time after which a step belongs to somebody else, if no link has its connection.
@@ -303,10 +301,18 @@ func (a *Account) Settle(client string, within time.Duration) bool {
 
 func (a *Account) waiting(client string) bool {
 	for _, m := range a.masters {
-		for _, c := range m.conns {
-			if c.client == client && len(c.open) > 0 {
-				return true
-			}
+		if m.waiting(client) {
+			return true
+		}
+	}
+	return false
+}
+
+// waiting reports whether exchanges of a client, or of any one if it is "", have no end yet.
+func (m *master) waiting(client string) bool {
+	for _, c := range m.conns {
+		if (client == "" || c.client == client) && len(c.open) > 0 {
+			return true
 		}
 	}
 	return false

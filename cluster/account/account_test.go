@@ -159,3 +159,18 @@ func TestSettleWaitsForTheMaster(t *testing.T) {
 		t.Error("a vote that the account does not have")
 	}
 }
+
+// TestLastSweepTakesWhatMastersStillHave: a step that a master has not given yet, of a client that waits for none of its
+// exchanges to be accounted for, is a client's.
+func TestLastSweepTakesWhatMastersStillHave(t *testing.T) {
+	var noted []history.Op
+	a := &Account{OwnVotes: true, Noted: func(op history.Op, _ time.Time) { noted = append(noted, op) }}
+	a.Opened("c1", 0, "1", nil)
+	a.Sweep(func(master int) error {
+		a.Executed(master, cluster.Executed{Conn: "1", Args: []string{"EVAL"}, Changes: []cluster.Change{{Key: "k", Kind: cluster.Created, Type: "hash"}}})
+		return nil
+	}, true)
+	if len(noted) != 1 || noted[0].Value.Client != "c1" {
+		t.Errorf("noted %v", noted)
+	}
+}

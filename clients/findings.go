@@ -89,6 +89,10 @@ var Findings = []Finding{
 		Said:  "RedisStore counts whole seconds: a permit may be granted to another up to a second before getRemainingLifetime() says that it is over",
 		Shows: "the first has more than half a second left: true, and the second was granted the only permit: true",
 		file:  "symfony_semaphore_seconds.php", run: php, debian: "php-symfony-semaphore"},
+	{Name: "kazoo-kept-node", Level: "DF", Library: "kazoo", Version: "2.8.0", Date: "2026-11-28", Confirmed: true, Store: "ZooKeeper",
+		Said:  "acquire(timeout=T) that gives up does not ask again to delete its node if the connection is gone meanwhile: nobody is granted the lock for as long as its session lasts",
+		Shows: "the waiter was refused: True, its session lasted: True; nobody had the lock: another was granted it: False, and when that session was over: True",
+		file:  "kazoo_kept_node.py", run: python, debian: "python3-kazoo"},
 }
 
 // Command returns the command line that reproduces a finding.

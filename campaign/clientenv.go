@@ -57,7 +57,9 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	}
 	switch {
 	case c.s.Service != nil:
-		return s, c.tellAddresses(&s)
+		told, err := ClientVariables(&c.s, s.Addrs)
+		s.Env = append(s.Env, told...)
+		return s, err
 	case c.account != nil && !c.account.OwnVotes:
 		s.Observe = func(vote func(history.Op, time.Time)) { c.followLinks(client, links, vote) }
 		s.Settle = func() bool { return c.account.Settle(client, c.s.TTL/10) }
@@ -67,17 +69,21 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	return s, nil
 }
 
-// tellAddresses adds what the description of the service says about the environment of clients.
-func (c *campaign) tellAddresses(s *workload.Env) error {
-	env := c.s.Service.Clients.Env
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		value, err := spec.Render(env[name], spec.Told{Addresses: s.Addrs})
-		if err != nil {
-			return err
-		}
-		s.Env = append(s.Env, name+"="+value)
+// ClientVariables returns the environment that the description of a scenario's service wants for clients that reach its
+// servers at these addresses.
+func ClientVariables(s *scenario.Scenario, addrs []string) (all []string, err error) {
+	if s.Service == nil {
+		return nil, nil
 	}
-	return nil
+	env := s.Service.Clients.Env
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		value, err := spec.Render(env[name], spec.Told{Addresses: addrs})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, name+"="+value)
+	}
+	return all, nil
 }
 
 // placeClient places a client near some of the simulated masters and apart from the others. Client i is near

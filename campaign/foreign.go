@@ -286,14 +286,7 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 		return "", hello, err
 	}
 	s = s.WithRequirements()
-	driver, _, err := opt.Drivers.of(ctx, &s)
-	if err != nil {
-		return "", hello, &judge.HarnessError{Err: err}
-	}
-	if driver.Start == nil {
-		return "", hello, &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
-	}
-	dir, remove, err := driver.Scratch()
+	dir, remove, err := opt.Drivers.Scratch()
 	if err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}
@@ -301,16 +294,43 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 	if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}
-	cfg := s.Config()
-	cfg.LogDir, cfg.Progress = filepath.Join(dir, mastersDir), func(string, ...any) {}
 	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, runtime: protocol.RealTime{}}
 	defer func() { err = c.withDescriptors(err) }()
-	if c.masters, err = driver.Start(ctx, cfg); err != nil {
-		return "", hello, &judge.HarnessError{Err: err}
+	if c.masters, err = opt.start(ctx, &s, filepath.Join(dir, mastersDir)); err != nil {
+		return "", hello, err
 	}
 	defer func() { err = errors.Join(err, c.masters.Close()) }()
 	if err := c.meet(true); err != nil {
 		return "", hello, err
 	}
 	return s.Lock, c.hello, nil
+}
+
+// Start starts the masters of a scenario, or the servers of its service, without a run.
+func Start(ctx context.Context, s scenario.Scenario, opt Options) (cluster.Cluster, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if err := opt.checkTrust(&s); err != nil {
+		return nil, err
+	}
+	return opt.start(ctx, &s, "")
+}
+
+// start starts what the clients of a scenario use, if they are processes. logs is the folder for the logs of masters; "": none.
+func (opt *Options) start(ctx context.Context, s *scenario.Scenario, logs string) (cluster.Cluster, error) {
+	driver, _, err := opt.Drivers.of(ctx, s)
+	if err != nil {
+		return nil, &judge.HarnessError{Err: err}
+	}
+	if driver.Start == nil {
+		return nil, &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
+	}
+	cfg := s.Config()
+	cfg.LogDir, cfg.Progress = logs, func(string, ...any) {}
+	masters, err := driver.Start(ctx, cfg)
+	if err != nil {
+		return nil, &judge.HarnessError{Err: err}
+	}
+	return masters, nil
 }

@@ -14,7 +14,6 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	"lockpick/clients"
 	"lockpick/cluster"
 	"lockpick/workload"
 	"lockpick/workload/remote"
@@ -22,57 +21,100 @@ import (
 
 // clientCheckCommand returns the command that checks whether a client follows the protocol.
 func clientCheckCommand() *cobra.Command {
-	driver := scenario.Auto
-	masters := 3
+	s := scenario.Defaults()
+	s.Masters = 3
+	var programs trust
 	cmd := &cobra.Command{
-		Use:   "check -- COMMAND [ARGUMENT]...",
+		Use:   "check [SCENARIO.yaml] [--] COMMAND [ARGUMENT]...",
 		Short: "Check that a client keeps to the protocol, on real masters",
 		Long: `Check starts the command and has it answer scripted exchanges on real masters: a grant, a refusal, an
 extension, a release of what is gone, masters that do not answer, being stopped and killed. Each failure names the
 line, the field and what was expected. Hints name rules of lockpick watch that the client's commands break; they do
 not count as failures. docs/clients.md describes the protocol.
 
+A SCENARIO.yaml with a service (docs/services.md) says which servers of another store the client uses; the command
+may be left out then. The names of clients that come with Lockpick bring theirs.
+
 Exit codes: 0 it keeps to it, 1 it does not, 64 bad usage, 70 the masters could not be started.`,
-		Example: "  lockpick client check -- python3 lock.py\n  lockpick client check redis-py",
+		Example: "  lockpick client check -- python3 lock.py\n  lockpick client check redis-py\n  lockpick client check examples/services/etcd.yaml --trust -- ./my-etcd-lock",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if on := scenario.OfStore(args); on != nil {
-				return usageError{fmt.Errorf("%s is a client of %s, and the scripted exchanges need masters of Redis: try lockpick run --client %[1]s", args[0], on.Service.Name)}
+			var file []string
+			if isScenario(args[0]) && cmd.ArgsLenAtDash() != 0 {
+				file, args = args[:1], args[1:]
 			}
-			command, err := clients.Resolve(args)
-			if err != nil {
-				return usageError{err}
+			if err := checkedOn(cmd, &s, file, args); err != nil {
+				return err
 			}
-			return checkClient(cmd.Context(), command, driver, masters)
+			if len(args) > 0 { // named by the user
+				programs.grant(campaign.Programs(&scenario.Scenario{Client: s.Client})...)
+			}
+			if err := programs.askAbout(cmd, file, &s); err != nil {
+				return err
+			}
+			return checkClient(cmd.Context(), s, programs.allow)
 		},
 	}
-	cmd.Flags().StringVar(&driver, "driver", driver, "what runs the masters: auto, docker, process")
-	cmd.Flags().IntVar(&masters, "masters", masters, "number of masters")
+	programs.flag(cmd, "the scenario")
+	cmd.Flags().StringVar(&s.Driver, "driver", s.Driver, "what runs the masters: auto, docker, process")
+	cmd.Flags().IntVar(&s.Masters, "masters", s.Masters, "number of masters")
 	return cmd
 }
 
-func checkClient(ctx context.Context, command []string, driver string, n int) (err error) {
-	all := drivers()
-	d, _, err := all.Choose(ctx, driver, cluster.Software{})
-	if err == nil && d.Start == nil {
-		err = fmt.Errorf("the driver %s has no real masters: install redis-server", d.Name)
+// checkedOn completes the scenario with what a client is checked on: masters of Redis, or the servers of a service.
+func checkedOn(cmd *cobra.Command, s *scenario.Scenario, file, command []string) error {
+	on := scenario.OfStore(command)
+	if len(file) > 0 {
+		loaded, err := scenario.Load(file[0])
+		if err != nil {
+			return usageError{err}
+		}
+		if on = &loaded; on.Service == nil {
+			return usageError{fmt.Errorf("%s describes no service: leave it out, and give the command alone", file[0])}
+		}
 	}
+	if on == nil {
+		s.Client = command
+		return nil
+	}
+	if cmd.Flags().Changed("driver") {
+		return usageError{fmt.Errorf("the servers are those of %s: leave --driver out", on.Service.Name)}
+	}
+	s.Service, s.Client = on.Service, on.Client
+	if len(command) > 0 {
+		s.Client = command
+	}
+	if !cmd.Flags().Changed("masters") {
+		s.Masters = on.Masters
+	}
+	return nil
+}
+
+func checkClient(ctx context.Context, s scenario.Scenario, allow func(campaign.Program) error) (err error) {
+	command, err := campaign.ClientCommand(&s)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
-	masters, err := d.Start(ctx, cluster.Config{Masters: n, Persistence: cluster.None})
+	all := drivers()
+	masters, err := campaign.Start(ctx, s, campaign.Options{Drivers: all, Trust: allow})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, masters.Close()) }()
-	failed := 0
-	lint, err := campaign.NewLint(n, 0, time.Now())
+	lint, err := campaign.NewLint(s.Masters, 0, time.Now())
 	if err != nil {
 		return err
 	}
-	clocks := func() (workload.ProgramClocks, error) { return all.ProgramClocks(ctx) }
-	follow := func(master int, link cluster.Link) { lint.Observe(master, link) }
-	err = remote.Conform(ctx, command, masters, clocks, follow, func(f remote.Finding) {
+	check := remote.Conformance{
+		Command: command, Masters: masters, Keeps: s.Service != nil,
+		Clocks: func() (workload.ProgramClocks, error) { return all.ProgramClocks(ctx) },
+		Env:    func(addrs []string) ([]string, error) { return campaign.ClientVariables(&s, addrs) },
+	}
+	if s.Service == nil {
+		check.Observe = func(master int, link cluster.Link) { lint.Observe(master, link) }
+	}
+	failed := 0
+	err = check.Run(ctx, func(f remote.Finding) {
 		switch {
 		case f.Problem != "":
 			failed++

@@ -21,6 +21,9 @@ func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-C", "../clients/go", "-o", filepath.Join(dir, "lockpick-go-clients"), ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	if out, err := exec.Command("go", "build", "-C", "../examples/services/etcd", "-o", filepath.Join(dir, "lockpick-etcd"), ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	keepToTheProtocol(t, clients.All)
 }

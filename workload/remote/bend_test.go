@@ -158,7 +158,7 @@ func TestConformWithBentClocks(t *testing.T) {
 		"it clears its environment": {`exec "env", "-i", "perl", "-e", '` + start + `print "{\"type\":\"ok\"}\n" }'`, "", "cleared its environment"},
 	} {
 		var found Finding
-		k := &kit{ctx: t.Context(), command: []string{"perl", "-e", x.script}, masters: c, clocks: clocks}
+		k := &kit{Conformance: Conformance{Command: []string{"perl", "-e", x.script}, Masters: c, Clocks: clocks}, ctx: t.Context()}
 		err := k.checkClock()
 		k.endAll()
 		var skip skipped

@@ -22,12 +22,22 @@ type Finding struct {
 	Note    string // a remark that is not a fault
 }
 
-// Conform runs scripted exchanges between a command and real masters, and passes the result of
-// each check to tell. It needs a cluster of its own. clocks makes the clocks of a client that
-// cannot bend its own (as Command.Clocks). observe, unless it is nil, is given each link of a client to a master (0 is m1)
-// before the client uses it. The error is the reason why nothing could be checked.
-func Conform(ctx context.Context, command []string, masters cluster.Cluster, clocks func() (workload.ProgramClocks, error), observe func(master int, link cluster.Link), tell func(Finding)) error {
-	k := &kit{ctx: ctx, command: command, masters: masters, clocks: clocks, observe: observe}
+// Conformance checks whether a command keeps to the protocol, by scripted exchanges between it and real servers.
+type Conformance struct {
+	Command []string
+	Masters cluster.Cluster // or the servers of a service: a cluster of its own
+	Keeps   bool            // they still have the locks when they are started anew
+	// Clocks makes the clocks of a client that cannot bend its own (as Command.Clocks).
+	Clocks func() (workload.ProgramClocks, error)
+	// Observe is given each link of a client to a master (0 is m1) before the client uses it; nil: nobody observes them.
+	Observe func(master int, link cluster.Link)
+	// Env returns what a process needs in its environment to reach the servers at these addresses; nil: nothing.
+	Env func(addrs []string) ([]string, error)
+}
+
+// Run passes the result of each check to tell. The error is the reason why nothing could be checked.
+func (c Conformance) Run(ctx context.Context, tell func(Finding)) error {
+	k := &kit{Conformance: c, ctx: ctx}
 	defer k.endAll()
 	all := slices.Clone(conformance)
 	for i := 0; i < len(all); i++ {
@@ -94,16 +104,13 @@ var conformance = []check{
 
 // kit is a running check.
 type kit struct {
-	ctx     context.Context
-	command []string
-	masters cluster.Cluster
-	clocks  func() (workload.ProgramClocks, error)
-	observe func(master int, link cluster.Link) // may be nil
-	env     []string                            // environment of the processes that begin
-	hello   Hello
-	note    string
-	open    []*talk
-	keys    int
+	Conformance
+	ctx   context.Context
+	env   []string // environment of the processes that begin
+	hello Hello
+	note  string
+	open  []*talk
+	keys  int
 }
 
 // skipped is the reason why a check was skipped.
@@ -129,19 +136,30 @@ const answerWithin = 10 * time.Second
 func (k *kit) begin(client string) (*talk, Message, error) {
 	t := &talk{kit: k, name: client}
 	var addrs []string
-	for i := range k.masters.Masters() {
-		link, err := k.masters.Link(client, i)
+	for i := range k.Masters.Masters() {
+		link, err := k.Masters.Link(client, i)
 		if err != nil {
 			return nil, Message{}, err
 		}
 		link.Set(cluster.LinkFault{})
-		if k.observe != nil {
-			k.observe(i, link)
+		if k.Observe != nil {
+			k.Observe(i, link)
 		}
 		addrs = append(addrs, link.Addr())
 	}
+	env := slices.Clone(k.env)
+	if traced, ok := k.Masters.(cluster.Traced); ok {
+		env = append(env, traced.Mark(client))
+	}
+	if k.Env != nil {
+		told, err := k.Env(addrs)
+		if err != nil {
+			return nil, Message{}, err
+		}
+		env = append(env, told...)
+	}
 	var err error
-	if t.p, err = spawn(k.command, k.env, nil); err != nil {
+	if t.p, err = spawn(k.Command, env, nil); err != nil {
 		return nil, Message{}, err
 	}
 	k.open = append(k.open, t)

@@ -112,11 +112,14 @@ func (k *kit) checkExtend() error {
 // checkLost deletes the key, as a restart without persistence does, and makes the client
 // release it.
 func (k *kit) checkLost() error {
+	if k.Keeps {
+		return skipped{"its servers keep their locks when they are started anew"}
+	}
 	t, key, m, err := k.holder()
 	if err != nil {
 		return err
 	}
-	for _, master := range k.masters.Masters() {
+	for _, master := range k.Masters.Masters() {
 		if err := errors.Join(master.Kill(k.ctx), master.Start(k.ctx)); err != nil {
 			return err
 		}
@@ -159,13 +162,13 @@ func (k *kit) checkTimeout() error {
 	if err != nil {
 		return err
 	}
-	for _, m := range k.masters.Masters() {
+	for _, m := range k.Masters.Masters() {
 		if err := m.Pause(k.ctx); err != nil {
 			return err
 		}
 	}
 	_, err = t.acquire(k.key(), time.Second, history.Fail, history.Info)
-	for _, m := range k.masters.Masters() {
+	for _, m := range k.Masters.Masters() {
 		err = errors.Join(err, m.Resume(k.ctx))
 	}
 	if err != nil {
@@ -183,7 +186,7 @@ func (k *kit) checkDown() error {
 	if err := t.release(key, m, history.OK); err != nil {
 		return err
 	}
-	for _, m := range k.masters.Masters() {
+	for _, m := range k.Masters.Masters() {
 		if err := m.Kill(k.ctx); err != nil {
 			return err
 		}
@@ -193,7 +196,7 @@ func (k *kit) checkDown() error {
 			break
 		}
 	}
-	for _, m := range k.masters.Masters() {
+	for _, m := range k.Masters.Masters() {
 		err = errors.Join(err, m.Start(k.ctx))
 	}
 	if err != nil {

@@ -33,10 +33,10 @@ func (k *kit) checkClock() error {
 // checkProgramClocks makes a client work while its clocks jump and run at other rates: the client
 // must acquire and release, and must end its waits by these clocks.
 func (k *kit) checkProgramClocks() (err error) {
-	if k.clocks == nil {
+	if k.Clocks == nil {
 		return skipped{fmt.Sprintf("the client does not list %q in \"can\"", workload.CanClock)}
 	}
-	clocks, err := k.clocks()
+	clocks, err := k.Clocks()
 	if err != nil {
 		return skipped{fmt.Sprintf("client-clock will take no effect, as nothing can bend its clocks here: %v", err)}
 	}

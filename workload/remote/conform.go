@@ -53,6 +53,9 @@ func (c Conformance) Run(ctx context.Context, tell func(Finding)) error {
 		}
 		k.note = ""
 		err := c.run(k)
+		if ctx.Err() != nil { // whatever the check says of the client
+			return context.Cause(ctx)
+		}
 		f.Note = k.note
 		var skip skipped
 		switch {

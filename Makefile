@@ -110,11 +110,12 @@ plain = $(filter-out $(raced),$(shell $(GO) list ./...))
 tests:
 	@$(SUMMED) "$(TEST) $(plain)" --beside "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
 
-# Two lanes: one mostly waits for masters and clients, the other one mostly computes.
+# Three lanes: all of them wait for masters, clients and browsers for a third of their time.
 tests-real:
-	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "cd examples/reported && $(TEST) -count=1 -tags real . -driver process" \
-	  $(TESTED:%="cd % && $(TEST) ./...") "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))" \
-	  --beside "$(TEST) $(call more,$(PROGRAMS) $(SAMPLED)) -p 1 -parallel 3" "$(TEST) -count=1 -tags real -run '$$(.ci/tests 'sampletest\.' ./campaign)' ./campaign"
+	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))" \
+	  --beside "$(TEST) $(call more,$(PROGRAMS)) -p 1 -parallel 3" \
+	  --beside "cd examples/reported && $(TEST) -count=1 -tags real . -driver process" $(TESTED:%="cd % && $(TEST) ./...") \
+	  "$(TEST) $(call more,$(SAMPLED)) -p 1 -parallel 3" "$(TEST) -count=1 -tags real -run '$$(.ci/tests 'sampletest\.' ./campaign)' ./campaign"
 
 # Tests do more with the tag real if they have it, or try more cases or drivers then. tests has run all others.
 MORE = _real_test\.go$$|sampletest\.|onEachDriver\(|exceptOnDocker\(

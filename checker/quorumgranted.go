@@ -43,7 +43,7 @@ func (r *run) quorumGranted() *judgement {
 	healing := r.Healed()
 	var judged []time.Duration
 	var found []proven
-	for _, s := range r.Attempts() {
+	for s := range r.Attempts() {
 		first := s.Votes.At(0)
 		who := facts.Party{Client: first.Client, Token: first.Token}
 		x := ungranted{who: who, key: first.Key}

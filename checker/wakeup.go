@@ -33,13 +33,13 @@ func (r *run) wakeUp() *judgement {
 		return nil
 	}
 	bound := h.Retry + facts.AskingGap + 2*r.History.LongestTook() + r.Slack
-	asks := map[string][]history.Span{} // by key: from each SET to its reply
-	seen := map[string]bool{}           // clients
+	asks := map[string]facts.Votes{} // by key: the SETs
+	seen := map[string]bool{}        // clients
 	for i := range r.History.Len() {
-		v := r.History.Vote(r.History.InOrder(i))
-		if v.Command == history.CommandSet {
-			asks[v.Key] = append(asks[v.Key], history.Span{From: facts.Sent(v), To: v.At})
-			seen[v.Client] = true
+		id := r.History.InOrder(i)
+		if k := r.History.Kind(id); k.Command == history.CommandSet {
+			asks[k.Key] = facts.Votes{History: r.History, IDs: append(asks[k.Key].IDs, id)}
+			seen[k.Client] = true
 		}
 	}
 	judged, longest := 0, time.Duration(0)
@@ -59,12 +59,9 @@ func (r *run) wakeUp() *judgement {
 				found = append(found, r.missed(d.Key, last, to, waiting))
 			}
 		}
-		for _, s := range asks[d.Key] {
-			if s.To < d.From || s.From >= d.To {
-				continue
-			}
-			silent(s.From)
-			last = max(last, s.To)
+		for v := range asks[d.Key].InFlight(d.From, d.To-1) {
+			silent(facts.Sent(v))
+			last = max(last, v.At)
 		}
 		silent(d.To)
 	}

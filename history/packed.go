@@ -3,13 +3,14 @@ package history
 import (
 	"cmp"
 	"io"
+	"math"
 	"slices"
 	"sort"
 	"time"
 )
 
-// Packed is a history that uses little memory. Votes and the lines of clients, which are nearly all lines, take 32 bytes
-// each: repeated texts are stored once. All yields the lines that are not votes; a line's position among them is not
+// Packed is a history that uses little memory. Votes, which are most lines, take 24 bytes each and the lines of
+// clients 32: repeated texts are stored once. All yields the lines that are not votes; a line's position among them is not
 // its Index. Ops holds the lines of masters but their looks (see Looks), of faults and the harness, and the last line. If the
 // history was in memory anyway, Ops holds all lines that are not votes.
 type Packed struct {
@@ -18,28 +19,28 @@ type Packed struct {
 	unpacked []Op               // all operations, until their votes are packed
 	votes    chunks[packedVote] // in the order of the lines
 	order    []int32            // the votes' numbers in the order of Vote.At; nil: that is the order of the lines
-	extras   []voteExtra        // packedVote.extras-1 is the index
+	extras   []voteExtra        // see packedVote.took
 	kinds    numbers[VoteKind]
 
 	packedLines
 
-	tokens  []string
-	tokenOf map[string]int32
-	token   int32 // number of the previous vote's token
+	tokens texts
+	token  int32 // number of the previous vote's token
 
 	longestTook, longestDelay time.Duration
 }
 
 // packedVote is one vote without pointers, so that the garbage collector need not scan it.
 type packedVote struct {
-	time, took                 time.Duration
-	index, token, kind, extras int32
+	time               time.Duration
+	index, token, kind int32
+	took               int32 // ns; below 0: the extras at -1-took say how long it took
 }
 
-// voteExtra holds fields that most votes lack.
+// voteExtra holds what few votes have: a delay, a fencing token, or a reply that took longer than 2 s.
 type voteExtra struct {
-	delay time.Duration
-	fence int64
+	took, delay time.Duration
+	fence       int64
 }
 
 // VoteKind holds the fields that many votes have in common.
@@ -138,13 +139,13 @@ func (p *Packed) add(op *Op) error {
 // vote packs a vote.
 func (p *Packed) vote(op *Op, index int) {
 	v := op.Value
-	x := packedVote{time: op.Time, took: v.Took, index: int32(index), token: p.tokenNumber(v.Token)}
+	x := packedVote{time: op.Time, took: int32(v.Took), index: int32(index), token: p.tokenNumber(v.Token)}
 	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Form: v.Form, Error: op.Error,
 		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
 	x.kind = p.kinds.number(kind, kind.slot())
-	if v.Delay != 0 || v.Fence != 0 {
-		p.extras = append(p.extras, voteExtra{v.Delay, v.Fence})
-		x.extras = int32(len(p.extras))
+	if v.Delay != 0 || v.Fence != 0 || v.Took < 0 || v.Took > math.MaxInt32 {
+		p.extras = append(p.extras, voteExtra{v.Took, v.Delay, v.Fence})
+		x.took = -int32(len(p.extras))
 	}
 	p.longestTook = max(p.longestTook, v.Took)
 	p.votes.add(x)
@@ -160,20 +161,11 @@ func (k *VoteKind) slot() int {
 
 // tokenNumber returns the number of a token; a new token gets the next number.
 func (p *Packed) tokenNumber(token string) int32 {
-	if int(p.token) < len(p.tokens) && p.tokens[p.token] == token { // often the vote before is of the same command
+	if int(p.token) < len(p.tokens.all) && p.tokens.all[p.token] == token { // often the vote before is of the same command
 		return p.token
 	}
-	n, known := p.tokenOf[token]
-	if !known {
-		if p.tokenOf == nil {
-			p.tokenOf = map[string]int32{}
-		}
-		n = int32(len(p.tokens))
-		p.tokens = append(p.tokens, token)
-		p.tokenOf[token] = n
-	}
-	p.token = n
-	return n
+	p.token = p.tokens.number(token)
+	return p.token
 }
 
 // finish completes the history after its last line was added.
@@ -221,15 +213,24 @@ func (p *Packed) Since(t time.Duration) int {
 
 // At returns when the client received the reply, or gave up waiting for it.
 func (p *Packed) At(n int32) time.Duration {
-	v := p.packed(n)
-	if v.extras == 0 {
-		return v.time
+	x := p.packed(n)
+	return x.time - p.extra(x).delay
+}
+
+// extra returns what a vote's fields do not hold, and how long its reply took.
+func (p *Packed) extra(x *packedVote) voteExtra {
+	if x.took < 0 {
+		return p.extras[-1-x.took]
 	}
-	return v.time - p.extras[v.extras-1].delay
+	return voteExtra{took: time.Duration(x.took)}
 }
 
 // Sent returns the latest time at which the command can have been sent.
-func (p *Packed) Sent(n int32) time.Duration { return p.At(n) - p.packed(n).took }
+func (p *Packed) Sent(n int32) time.Duration {
+	x := p.packed(n)
+	e := p.extra(x)
+	return x.time - e.delay - e.took
+}
 
 // Recorded returns the time of the vote's line.
 func (p *Packed) Recorded(n int32) time.Duration { return p.packed(n).time }
@@ -251,16 +252,13 @@ func (p *Packed) Kinds() []VoteKind {
 func (p *Packed) TokenNumber(n int32) int32 { return p.packed(n).token }
 func (p *Packed) Tokens() []string {
 	p.Len() // packs the votes
-	return p.tokens
+	return p.tokens.all
 }
 
 // FindToken returns the number of a token, or -1 if no vote and no line of a client has it.
 func (p *Packed) FindToken(token string) int32 {
 	p.Len() // packs the votes
-	if n, known := p.tokenOf[token]; known {
-		return n
-	}
-	return -1
+	return p.tokens.find(token)
 }
 
 // FenceOf returns the fencing token of the vote at index, or 0.
@@ -269,10 +267,7 @@ func (p *Packed) FenceOf(index int) int64 {
 	if n == p.Len() || p.IndexOf(int32(n)) != index {
 		return 0
 	}
-	if x := p.packed(int32(n)).extras; x > 0 {
-		return p.extras[x-1].fence
-	}
-	return 0
+	return p.extra(p.packed(int32(n))).fence
 }
 
 // LongestTook returns the longest time from a command to its reply. LongestDelay returns the
@@ -287,14 +282,11 @@ func (p *Packed) LongestDelay() time.Duration { return p.longestDelay }
 func (p *Packed) Vote(n int32) Vote {
 	x := p.packed(n)
 	k := &p.kinds.all[x.kind]
-	v := Vote{
-		Index: int(x.index), At: x.time, Took: x.took, TTL: k.TTL, Master: k.Master, Client: k.Client, Key: k.Key, Stored: k.Stored,
-		Token: p.tokens[x.token], Command: k.Command, Form: k.Form, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
+	e := p.extra(x)
+	return Vote{
+		Index: int(x.index), At: x.time - e.delay, Took: e.took, TTL: k.TTL, Master: k.Master, Client: k.Client, Key: k.Key, Stored: k.Stored,
+		Token: p.tokens.all[x.token], Command: k.Command, Form: k.Form, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
 	}
-	if x.extras > 0 {
-		v.At -= p.extras[x.extras-1].delay
-	}
-	return v
 }
 
 // WithoutVotes returns the history without its votes. Indices stay as they are.
@@ -306,12 +298,10 @@ func (p *Packed) WithoutVotes() *Packed {
 func (p *Packed) voteOp(n int32) Op {
 	x := p.packed(n)
 	k := &p.kinds.all[x.kind]
-	v := &Value{Token: p.tokens[x.token], Client: k.Client, Command: k.Command, Form: k.Form, Yes: k.Yes, Took: x.took, TTL: k.TTL}
+	e := p.extra(x)
+	v := &Value{Token: p.tokens.all[x.token], Client: k.Client, Command: k.Command, Form: k.Form, Yes: k.Yes, Took: e.took, TTL: k.TTL, Delay: e.delay, Fence: e.fence}
 	if k.Stored != k.Key {
 		v.RedisKey = k.Stored
-	}
-	if x.extras > 0 {
-		v.Delay, v.Fence = p.extras[x.extras-1].delay, p.extras[x.extras-1].fence
 	}
 	return Op{Index: int(x.index), Time: x.time, Process: k.Master, Type: k.typ, F: FVote, Key: k.Key, Value: v, Error: k.Error}
 }

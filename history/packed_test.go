@@ -56,7 +56,7 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 				op = Op{Process: rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "master"), F: FVote, Key: "k0",
 					Type: rapid.SampledFrom([]Type{OK, Fail, Info}).Draw(t, "type"), Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error"),
 					Value: &Value{Token: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "token"), Client: "c1", Command: CommandSet, Yes: rapid.Bool().Draw(t, "yes"),
-						Took: time.Duration(rapid.IntRange(0, 9).Draw(t, "took")), Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "delay")),
+						Took: time.Duration(rapid.SampledFrom([]int{0, 1, 9, 1<<31 - 1, 1 << 31, 5e9}).Draw(t, "took")), Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "delay")),
 						Fence: int64(rapid.IntRange(0, 2).Draw(t, "fence")), RedisKey: rapid.SampledFrom([]string{"", "{k0}"}).Draw(t, "redis key"), Form: rapid.SampledFrom([]string{"", "SET NX"}).Draw(t, "form")}}
 			}
 			r.Record(op)

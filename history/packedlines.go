@@ -126,7 +126,7 @@ func (p *Packed) unpack(position int, op *Op, v *Value) {
 	if !k.valued {
 		return
 	}
-	v.Token, v.Fence, v.Delay, v.Mode, v.Permits, v.Fenced, v.Fixed, v.AtLeast = p.tokens[x.token], extra.fence, extra.delay, k.Mode, k.permits, k.fenced, k.fixed, k.atLeast
+	v.Token, v.Fence, v.Delay, v.Mode, v.Permits, v.Fenced, v.Fixed, v.AtLeast = p.tokens.all[x.token], extra.fence, extra.delay, k.Mode, k.permits, k.fenced, k.fixed, k.atLeast
 	if v.Value, v.ValidUntil = 0, time.Duration(x.number); k.counts {
 		v.Value, v.ValidUntil = x.number, 0
 	}

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -16,49 +17,66 @@ type Attempt struct {
 	Next  time.Duration // when its client sent the first SET of its next attempt; 0: it made none
 }
 
-// Attempts returns all attempts in the order of their first votes. A lock may make several with one token: in an attempt it
-// sends no master two SETs, and no SET after a release.
-func (r *Run) Attempts() []*Attempt {
-	h := r.History
-	type asker struct{ client, key int32 }
-	type kind struct {
-		set, release bool
-		asker        int32
-		client       int32
-	}
-	kinds := make([]kind, len(h.Kinds()))
-	clients, keys, askers := map[string]int32{}, map[string]int32{}, map[asker]int32{}
-	for i := range h.Kinds() {
-		k := &h.Kinds()[i]
-		client := numberOf(clients, k.Client)
-		kinds[i] = kind{k.Command == history.CommandSet, k.Command == history.CommandRelease, numberOf(askers, asker{client, numberOf(keys, k.Key)}), client}
-	}
-	var sent []int32
-	for i := range h.Len() {
-		if id := h.InOrder(i); kinds[h.KindNumber(id)].set || kinds[h.KindNumber(id)].release {
-			sent = append(sent, id)
+// Attempts yields the attempts of one client after the other, each client's in the order of their first votes. A lock may
+// make several with one token: in an attempt it sends no master two SETs, and no SET after a release.
+func (r *Run) Attempts() iter.Seq[*Attempt] {
+	return func(yield func(*Attempt) bool) {
+		var clients []string
+		sent := map[string][]int32{} // by client: its SETs and releases
+		sets := func(yield func(client string, id int32) bool) {
+			for i := range r.History.Len() {
+				id := r.History.InOrder(i)
+				if k := r.History.Kind(id); (k.Command == history.CommandSet || k.Command == history.CommandRelease) && !yield(k.Client, id) {
+					return
+				}
+			}
+		}
+		room := map[string]int{}
+		for client := range sets {
+			room[client]++
+		}
+		for client, id := range sets {
+			if sent[client] == nil {
+				clients = append(clients, client)
+				sent[client] = make([]int32, 0, room[client])
+			}
+			sent[client] = append(sent[client], id)
+		}
+		for _, client := range clients {
+			for _, a := range r.attemptsOf(sent[client]) {
+				if !yield(a) {
+					return
+				}
+			}
+			delete(sent, client)
 		}
 	}
+}
+
+// attemptsOf returns the attempts of a client that sent these SETs and releases.
+func (r *Run) attemptsOf(sent []int32) (all []*Attempt) {
+	h := r.History
 	slices.SortStableFunc(sent, func(a, b int32) int { return cmp.Compare(h.Sent(a), h.Sent(b)) })
-	var all []*Attempt
-	open := map[[2]int32]*Attempt{} // by client, key and token
-	before := make([]*Attempt, len(clients))
+	type request struct {
+		key   string
+		token int32
+	}
+	open := map[request]*Attempt{}
 	for _, id := range sent {
-		k := &kinds[h.KindNumber(id)]
-		of := [2]int32{k.asker, h.TokenNumber(id)}
-		if k.release {
+		k := h.Kind(id)
+		of := request{k.Key, h.TokenNumber(id)}
+		if k.Command == history.CommandRelease {
 			delete(open, of)
 			continue
 		}
 		a := open[of]
-		if a == nil || a.asked(h.Kind(id).Master) {
+		if a == nil || a.asked(k.Master) {
 			a = &Attempt{Began: h.Sent(id), Votes: Votes{h, make([]int32, 0, r.History.Header.Masters)}}
 			open[of] = a
-			all = append(all, a)
-			if earlier := before[k.client]; earlier != nil {
-				earlier.Next = a.Began
+			if len(all) > 0 {
+				all[len(all)-1].Next = a.Began
 			}
-			before[k.client] = a
+			all = append(all, a)
 		}
 		a.Votes.IDs = append(a.Votes.IDs, id)
 	}
@@ -68,14 +86,4 @@ func (r *Run) Attempts() []*Attempt {
 // asked reports whether an attempt sent a SET to a master.
 func (a *Attempt) asked(master string) bool {
 	return a.Votes.AnyOf(func(k *history.VoteKind) bool { return k.Master == master })
-}
-
-// numberOf numbers names in the order of their first use.
-func numberOf[K comparable](numbers map[K]int32, name K) int32 {
-	n, known := numbers[name]
-	if !known {
-		n = int32(len(numbers))
-		numbers[name] = n
-	}
-	return n
 }

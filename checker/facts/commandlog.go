@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sort"
 	"time"
 
 	"lockpick/history"
@@ -41,11 +42,11 @@ type tokenKey struct {
 	token string
 }
 
-// packedLog is a command log as positions of its votes in CommandLogs.votes.
+// packedLog is a command log as the position of its votes in CommandLogs.votes, which end where the next command log's begin.
 type packedLog struct {
-	route, token              int32
-	sets, extends, frees, end int32 // where each command's votes begin; where the last ones end
-	next                      int32 // the next command log with the same token, -1 if there is none
+	route, token int32
+	votes        int32
+	next         int32 // the next command log with the same token, -1 if there is none
 }
 
 // CommandLogs holds all command logs of a history, in the order of their first votes, and indexes
@@ -55,6 +56,7 @@ type CommandLogs struct {
 	packed    [][]packedLog // chunks of logChunk; all but the last are full
 	count     int32         // number of command logs
 	votes     []int32       // the ids of the votes, by command log and command, in order
+	parts     []int8        // by the number of a vote's kind: see part
 	routes    []route
 	routeOf   map[route]int32
 	byToken   []int32          // the first command log with each token, -1 if there is none
@@ -124,10 +126,31 @@ func (t *CommandLogs) begin(route, token int32) int32 {
 func (t *CommandLogs) commandLog(n int32) CommandLog {
 	x := t.at(n)
 	on := &t.routes[x.route]
-	at := func(from, to int32) Votes { return Votes{t.h, t.votes[from:to:to]} }
-	return CommandLog{number: n, Master: on.Master, Key: on.Key, Party: Party{on.client, t.h.Tokens()[x.token]},
-		Sets: at(x.sets, x.extends), Extensions: at(x.extends, x.frees), Releases: at(x.frees, x.end)}
+	end := len(t.votes)
+	if n+1 < t.count {
+		end = int(t.at(n + 1).votes)
+	}
+	votes := t.votes[x.votes:end:end]
+	part := func(part int8) Votes {
+		n := 0
+		if len(votes) > near {
+			n = sort.Search(len(votes), func(i int) bool { return t.partOf(votes[i]) > part })
+		} else {
+			for n < len(votes) && t.partOf(votes[n]) <= part {
+				n++
+			}
+		}
+		first := votes[:n:n]
+		votes = votes[n:]
+		return Votes{t.h, first}
+	}
+	log := CommandLog{number: n, Master: on.Master, Key: on.Key, Party: Party{on.client, t.h.Tokens()[x.token]}}
+	log.Sets, log.Extensions, log.Releases = part(0), part(1), part(2)
+	return log
 }
+
+// partOf returns the part of its command log that a vote belongs to.
+func (t *CommandLogs) partOf(id int32) int8 { return t.parts[t.h.KindNumber(id)] }
 
 // ByID returns the command log of a party at a place, or nil.
 func (t *CommandLogs) ByID(id LogID) *CommandLog {
@@ -211,7 +234,7 @@ func (t *CommandLogs) SnapshotsListing(x *CommandLog) []*history.Snapshot {
 
 // part returns the part of a command log that a command belongs to: 0 for the SETs, 1 for the
 // extensions, 2 for the releases, -1 for any other command.
-func part(command string) int {
+func part(command string) int8 {
 	switch command {
 	case history.CommandSet:
 		return 0
@@ -228,11 +251,11 @@ func (t *CommandLogs) group() {
 	h := t.h
 	type kind struct {
 		route int32
-		part  int
 		place int
 		yes   bool
 	}
 	kinds := make([]kind, len(h.Kinds()))
+	t.parts = make([]int8, len(kinds))
 	type stored struct{ yes, stores []int32 }
 	var placed []stored
 	placeOf := map[Place]int{}
@@ -251,7 +274,7 @@ func (t *CommandLogs) group() {
 			placed = append(placed, stored{})
 			placeOf[at.Place] = where
 		}
-		kinds[i] = kind{number, part(k.Command), where, k.Yes}
+		kinds[i], t.parts[i] = kind{number, where, k.Yes}, part(k.Command)
 		if k.Stored != k.Key {
 			t.names[at.Place] = k.Stored
 		}
@@ -270,19 +293,14 @@ func (t *CommandLogs) group() {
 			t.byPlace[at] = append(t.byPlace[at], n)
 		}
 		logOf[id] = n
-		x := t.at(n)
-		switch k.part { // these fields hold counts until the loop below turns them into positions
-		case 0:
-			x.sets++
-		case 1:
-			x.extends++
-		case 2:
-			x.frees++
+		part := t.partOf(id)
+		if part >= 0 {
+			t.at(n).votes++ // counts them until the loop below turns it into a position
 		}
-		if k.yes && (k.part == 0 || k.part == 1) {
+		if k.yes && (part == 0 || part == 1) {
 			p := &placed[k.place]
 			p.stores = append(p.stores, id)
-			if k.part == 0 {
+			if part == 0 {
 				p.yes = append(p.yes, id)
 			}
 		}
@@ -293,29 +311,18 @@ func (t *CommandLogs) group() {
 	sum := int32(0)
 	for n := range t.count { // turn the counts into end positions; storing the votes backwards lowers these to the beginnings
 		x := t.at(n)
-		x.sets += sum
-		x.extends += x.sets
-		x.frees += x.extends
-		sum = x.frees
-		x.end = sum
+		sum += x.votes
+		x.votes = sum
 	}
 	t.votes = make([]int32, sum)
-	for i := h.Len() - 1; i >= 0; i-- {
-		id := h.InOrder(i)
-		x := t.at(logOf[id])
-		var to *int32
-		switch kinds[h.KindNumber(id)].part {
-		case 0:
-			to = &x.sets
-		case 1:
-			to = &x.extends
-		case 2:
-			to = &x.frees
-		default:
-			continue
+	for part := int8(2); part >= 0; part-- {
+		for i := h.Len() - 1; i >= 0; i-- {
+			if id := h.InOrder(i); t.partOf(id) == part {
+				x := t.at(logOf[id])
+				x.votes--
+				t.votes[x.votes] = id
+			}
 		}
-		*to--
-		t.votes[*to] = id
 	}
 }
 

@@ -54,7 +54,7 @@ type Run struct {
 	stopped       lazyBy[string, intervals]
 	troubles      lazyBy[link, intervals]
 	acquiresOn    lazy[map[string]*keyAcquires]
-	storedUnder   lazy[map[*history.Lease][]StoredWrite]
+	storedUnder   lazy[map[*history.Lease][]storedWrite]
 	linesOf       lazy[map[string][]int32]
 }
 

@@ -104,11 +104,18 @@ type StoredWrite struct {
 // Late reports whether the storage refused it, or should have.
 func (w StoredWrite) Late() bool { return w.Stale || w.Op.Type == history.Fail }
 
+// storedWrite is a StoredWrite whose line is still packed.
+type storedWrite struct {
+	position int32
+	stale    bool
+	highest  int64
+}
+
 // StoredUnder returns what the storage did with the writes under a lease, in order: the writes that the storage
 // without a fence applied, and those that the storage with a fence or a mark refused.
-func (r *Run) StoredUnder(l *history.Lease) []StoredWrite {
-	return r.storedUnder.get(func() map[*history.Lease][]StoredWrite {
-		effects := map[*history.Lease][]StoredWrite{}
+func (r *Run) StoredUnder(l *history.Lease) (all []StoredWrite) {
+	packed := r.storedUnder.get(func() map[*history.Lease][]storedWrite {
+		effects := map[*history.Lease][]storedWrite{}
 		granted, highest := r.LeasesByToken(), map[string]int64{}
 		stale := map[int]bool{}
 		for _, s := range r.Writes(false).Stale {
@@ -118,13 +125,13 @@ func (r *Run) StoredUnder(l *history.Lease) []StoredWrite {
 			if op.F != history.FApply || op.Value == nil {
 				continue
 			}
-			w := StoredWrite{Op: r.History.OpAt(i), Stale: stale[op.Index]}
+			w := storedWrite{position: int32(i), stale: stale[op.Index]}
 			switch {
 			case op.Value.Fenced && op.Type == history.OK:
 				highest[op.Key] = max(highest[op.Key], op.Value.Fence)
 				continue
 			case op.Value.Fenced:
-				w.Highest = highest[op.Key]
+				w.highest = highest[op.Key]
 			}
 			if of := LatestBefore(granted[KeyToken{op.Key, op.Value.Token}], op.Index); of != nil {
 				effects[of] = append(effects[of], w)
@@ -132,4 +139,8 @@ func (r *Run) StoredUnder(l *history.Lease) []StoredWrite {
 		}
 		return effects
 	})[l]
+	for _, w := range packed {
+		all = append(all, StoredWrite{Op: r.History.OpAt(int(w.position)), Highest: w.highest, Stale: w.stale})
+	}
+	return all
 }

@@ -121,7 +121,7 @@ func TestEvidenceIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	violated := func(s scenario.Scenario, property string) bool {
-		h, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
+		h, err := campaign.Record(t.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

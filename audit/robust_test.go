@@ -19,7 +19,7 @@ import (
 // simulated runs a schedule that was meant for real masters on simulated ones.
 func simulated(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 	s.Driver = scenario.Sim
-	return campaign.Simulate(ctx, s, campaign.SimulateOptions{})
+	return campaign.Record(ctx, s, campaign.Simulation{}.Driver(), campaign.Options{})
 }
 
 // TestOneBadScheduleEndsNoAudit: errors, panics and schedules that never end are listed on the card, and the rest of

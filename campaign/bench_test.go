@@ -27,7 +27,7 @@ func simulate(b *testing.B, by ...checker.Property) {
 	used := processor.Time()
 	n, operations := 0, 0
 	for b.Loop() {
-		h, err := Simulate(b.Context(), short(uint64(n)), SimulateOptions{})
+		h, err := Record(b.Context(), short(uint64(n)), Simulation{}.Driver(), Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

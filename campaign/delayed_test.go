@@ -52,7 +52,7 @@ func TestLateObserversConvictNobody(t *testing.T) {
 				s.TTL, s.Hold = 500*time.Millisecond, "0s..600ms" // too short for the delay
 			}
 			s = s.WithRequirements()
-			h, err := Simulate(t.Context(), s, SimulateOptions{})
+			h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

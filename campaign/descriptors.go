@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/workload"
 )
@@ -12,26 +13,26 @@ import (
 // connections, each with one in the client and two in its link (50 clients on 5 masters used 9,200).
 const descriptorsEach = 40
 
-// descriptorsNeeded returns the number of file descriptors that the run may need.
-func (c *campaign) descriptorsNeeded() uint64 {
-	return uint64(100 + c.s.Clients*c.s.Masters*descriptorsEach)
+// descriptorsNeeded returns the number of file descriptors that a run may need.
+func descriptorsNeeded(s *scenario.Scenario) uint64 {
+	return uint64(100 + s.Clients*s.Masters*descriptorsEach)
 }
 
-// announceDescriptors warns before the run if it may need more file descriptors than the process may open.
-func (c *campaign) announceDescriptors() {
-	need := c.descriptorsNeeded()
+// announceDescriptors warns before a run that may need more file descriptors than the process may open.
+func announceDescriptors(s *scenario.Scenario, progress func(string, ...any)) {
+	need := descriptorsNeeded(s)
 	if most, known := descriptorLimit(); known && need > most {
-		c.opt.Progress("%d clients on %d masters may need up to %d file descriptors, and this process may have %d: raise that (ulimit -n %d), or take fewer clients", c.s.Clients, c.s.Masters, need, most, need)
+		progress("%d clients on %d masters may need up to %d file descriptors, and this process may have %d: raise that (ulimit -n %d), or take fewer clients", s.Clients, s.Masters, need, most, need)
 	}
 }
 
 // withDescriptors adds to an error what helps if it is that no file descriptors are left.
-func (c *campaign) withDescriptors(err error) error {
+func withDescriptors(s *scenario.Scenario, err error) error {
 	if !cluster.NoDescriptors(err) {
 		return err
 	}
 	most, _ := descriptorLimit()
-	return fmt.Errorf("%w: this process may have %d file descriptors; raise that (ulimit -n %d), or take fewer clients", err, most, c.descriptorsNeeded())
+	return fmt.Errorf("%w: this process may have %d file descriptors; raise that (ulimit -n %d), or take fewer clients", err, most, descriptorsNeeded(s))
 }
 
 // checkDescriptors ends the run when no file descriptors are left: connections then fail for a reason that
@@ -41,7 +42,7 @@ func (c *campaign) checkDescriptors() {
 		return
 	}
 	most, _ := descriptorLimit()
-	c.interruptBy(fmt.Errorf("no file descriptors were left: this process may have %d; raise that (ulimit -n %d), or take fewer clients", most, c.descriptorsNeeded()))
+	c.interruptBy(fmt.Errorf("no file descriptors were left: this process may have %d; raise that (ulimit -n %d), or take fewer clients", most, descriptorsNeeded(&c.s)))
 }
 
 // starved reports whether a link has lacked a file descriptor, or the process cannot open one now.

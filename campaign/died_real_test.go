@@ -31,13 +31,14 @@ func capture(t *testing.T) {
 	t.Cleanup(func() { testDrivers.Real = all })
 	testDrivers.Real = slices.Clone(all)
 	for i := range testDrivers.Real {
-		start := testDrivers.Real[i].Start
-		testDrivers.Real[i].Start = func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
-			c, err := start(ctx, cfg)
-			if got, ok := ctx.Value(mastersOf{}).(chan cluster.Cluster); ok && err == nil {
-				got <- c
-			}
-			return c, err
+		lend := testDrivers.Real[i].Lend
+		testDrivers.Real[i].Lend = func(ctx context.Context, s *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
+			return lend(ctx, s, cfg, func(c cluster.Cluster) error {
+				if got, ok := ctx.Value(mastersOf{}).(chan cluster.Cluster); ok {
+					got <- c
+				}
+				return use(c)
+			})
 		}
 	}
 }

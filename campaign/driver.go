@@ -15,12 +15,11 @@ import (
 	"lockpick/workload"
 )
 
-// Driver starts masters of one kind.
+// Driver lends masters of one kind.
 type Driver struct {
-	Name  string
-	Start func(context.Context, cluster.Config) (cluster.Cluster, error) // nil: the masters are simulated
-	// Within is set instead of Start by a driver of masters in memory. It calls f while these masters exist.
-	Within func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error
+	Name    string
+	Virtual bool // masters are simulated or in memory, and time is virtual
+	Lend    Lend
 	// Available reports whether the driver can start masters. why describes what it uses, or why it cannot
 	// and what helps.
 	Available func(ctx context.Context, want cluster.Software) (ok bool, why string)
@@ -30,6 +29,21 @@ type Driver struct {
 	Leftovers func(context.Context) ([]string, error)
 	// Scratch makes a folder. Sweep removes it if this process ends without calling remove.
 	Scratch func() (folder string, remove func() error, err error)
+}
+
+// Lend calls use with masters for a scenario, and takes them back when use returns. Masters in memory exist in a time of their
+// own, in which use runs. The error is that of use, or says why there were no masters.
+type Lend func(ctx context.Context, s *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error
+
+// Starting lends masters that start starts, and closes them.
+func Starting(start func(context.Context, cluster.Config) (cluster.Cluster, error)) Lend {
+	return func(ctx context.Context, _ *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
+		masters, err := start(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(masters), masters.Close())
+	}
 }
 
 // sweepWithin limits the time for sweeping with each driver other than the one that starts: its engine may
@@ -96,16 +110,6 @@ func (all *Drivers) sweepOthers(ctx context.Context, starting string) (removed [
 	return removed
 }
 
-// simulated is the driver without real masters. It needs only this program.
-func simulated() Driver {
-	return Driver{Name: scenario.Sim, Available: func(_ context.Context, want cluster.Software) (bool, string) {
-		if want.Server != "" {
-			return false, "simulated masters run no server: leave " + want.Server + " out"
-		}
-		return true, "simulated masters in virtual time"
-	}}
-}
-
 // Choose returns the driver with a name; auto selects the best available one. why names the driver and
 // the reason in one line. If ctx ends meanwhile, the error is its cause.
 func (all *Drivers) Choose(ctx context.Context, name string, want cluster.Software) (d Driver, why string, err error) {
@@ -118,7 +122,7 @@ func (all *Drivers) Choose(ctx context.Context, name string, want cluster.Softwa
 		return d, fmt.Sprintf("driver %s: %s", d.Name, why), nil
 	}
 	reasons := ""
-	for _, d := range append(slices.Clone(all.Real), simulated()) {
+	for _, d := range append(slices.Clone(all.Real), Simulation{}.Driver()) {
 		if name != scenario.Auto && name != d.Name {
 			continue
 		}
@@ -157,7 +161,7 @@ func (all *Drivers) of(ctx context.Context, s *scenario.Scenario) (Driver, strin
 			}
 			return c, err
 		}
-		return Driver{Name: fault.Existing, Start: start, Scratch: all.Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
+		return Driver{Name: fault.Existing, Lend: Starting(start), Scratch: all.Scratch}, fmt.Sprintf("driver %s: servers of your own", fault.Existing), nil
 	case s.Service == nil:
 		return all.Choose(ctx, s.Driver, s.Software())
 	case all.Service == nil:
@@ -166,5 +170,5 @@ func (all *Drivers) of(ctx context.Context, s *scenario.Scenario) (Driver, strin
 	start := func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 		return all.Service(ctx, cfg, s.Service)
 	}
-	return Driver{Name: fault.Service, Start: start, Scratch: all.Scratch}, fmt.Sprintf("driver %s: %s, as processes of %s", fault.Service, s.Service.Name, s.Service.Command[0]), nil
+	return Driver{Name: fault.Service, Lend: Starting(start), Scratch: all.Scratch}, fmt.Sprintf("driver %s: %s, as processes of %s", fault.Service, s.Service.Name, s.Service.Command[0]), nil
 }

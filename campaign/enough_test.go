@@ -51,7 +51,7 @@ func TestARunWithoutEvidenceGoesOn(t *testing.T) {
 			s.Persistence, s.Clients, s.Hold, s.LongHolds, s.TimeLimit, s.StopAfter = "always", 3, "0s..100ms", 0, 10*time.Second, checker.MinEvidence
 			change(s)
 		})
-		h, err := Simulate(t.Context(), s, SimulateOptions{})
+		h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

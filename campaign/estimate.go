@@ -46,15 +46,16 @@ func EstimateOf(ctx context.Context, s scenario.Scenario) (Estimate, error) {
 	if err := s.Check(); err != nil {
 		return Estimate{}, err
 	}
-	var written size
-	recorder, err := simulateInto(ctx, s, SimulateOptions{}, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
-		return history.NewRecorder(&written, h, now)
-	})
+	h, err := Record(ctx, s, Simulation{}.Driver(), Options{})
 	if err != nil {
 		return Estimate{}, err
 	}
+	var written size
+	if err := history.Write(&written, h); err != nil {
+		return Estimate{}, err
+	}
 	more := float64(limit) / float64(s.TimeLimit)
-	e := Estimate{Lines: int64(more * float64(recorder.Len())), Disk: int64(more * float64(written))}
+	e := Estimate{Lines: int64(more * float64(len(h.Ops))), Disk: int64(more * float64(written))}
 	e.Memory = ownMemory + e.Lines*reportedLine
 	if e.Lines > judge.WholeLines {
 		e.Memory = ownMemory + max(e.Lines*judgedLine, judge.ExcerptLines*reportedLine)

@@ -31,7 +31,7 @@ func TestEstimate(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Driver = scenario.Sim
-		h, err := Simulate(t.Context(), s, SimulateOptions{})
+		h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

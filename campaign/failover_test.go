@@ -22,7 +22,7 @@ func failsOver(t *testing.T, seed uint64, change func(*scenario.Scenario)) (viol
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Simulate(t.Context(), s, SimulateOptions{})
+	h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestFairLockBearsPauses(t *testing.T) {
 			s.Nemesis = []string{scenario.Random, scenario.Guided}[seed/4%2]
 			s.Interval = time.Duration(seed%7+1) * 100 * time.Millisecond
 			s = s.WithRequirements()
-			h, err := Simulate(t.Context(), s, SimulateOptions{})
+			h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

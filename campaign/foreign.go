@@ -294,43 +294,44 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 	if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
 		return "", hello, &judge.HarnessError{Err: err}
 	}
-	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, runtime: protocol.RealTime{}}
-	defer func() { err = c.withDescriptors(err) }()
-	if c.masters, err = opt.start(ctx, &s, filepath.Join(dir, mastersDir)); err != nil {
-		return "", hello, err
-	}
-	defer func() { err = errors.Join(err, c.masters.Close()) }()
-	if err := c.meet(true); err != nil {
-		return "", hello, err
-	}
-	return s.Lock, c.hello, nil
+	err = opt.lend(ctx, &s, filepath.Join(dir, mastersDir), func(masters cluster.Cluster) error {
+		c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, masters: masters, runtime: protocol.RealTime{}}
+		err := c.meet(true)
+		hello = c.hello
+		return err
+	})
+	return s.Lock, hello, withDescriptors(&s, err)
 }
 
-// Start starts the masters of a scenario, or the servers of its service, without a run.
-func Start(ctx context.Context, s scenario.Scenario, opt Options) (cluster.Cluster, error) {
+// WithMasters calls use with the masters of a scenario, or the servers of its service, without a run.
+func WithMasters(ctx context.Context, s scenario.Scenario, opt Options, use func(cluster.Cluster) error) error {
 	if err := s.Check(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := opt.checkTrust(&s); err != nil {
-		return nil, err
+		return err
 	}
-	return opt.start(ctx, &s, "")
+	return opt.lend(ctx, &s, "", use)
 }
 
-// start starts what the clients of a scenario use, if they are processes. logs is the folder for the logs of masters; "": none.
-func (opt *Options) start(ctx context.Context, s *scenario.Scenario, logs string) (cluster.Cluster, error) {
+// lend lends what the clients of a scenario use, if they are processes. logs is the folder for the logs of masters; "": none.
+func (opt *Options) lend(ctx context.Context, s *scenario.Scenario, logs string, use func(cluster.Cluster) error) error {
 	driver, _, err := opt.Drivers.of(ctx, s)
 	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
+		return &judge.HarnessError{Err: err}
 	}
-	if driver.Start == nil {
-		return nil, &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
+	if driver.Virtual {
+		return &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
 	}
 	cfg := s.Config()
 	cfg.LogDir, cfg.Progress = logs, func(string, ...any) {}
-	masters, err := driver.Start(ctx, cfg)
-	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
+	lent := false
+	err = driver.Lend(ctx, s, cfg, func(masters cluster.Cluster) error {
+		lent = true
+		return use(masters)
+	})
+	if err != nil && !lent {
+		return &judge.HarnessError{Err: err}
 	}
-	return masters, nil
+	return err
 }

@@ -44,6 +44,11 @@ func votesAreJudged(t *testing.T, s scenario.Scenario) *judge.Result {
 	}
 	if why := r.Untested["quorum"]; why != "" || r.Verdict() == checker.Violated || r.Counts.Granted == 0 {
 		t.Errorf("%s with %d leases; quorum is not tested: %q; notes %q", r.Verdict(), r.Counts.Granted, why, r.Notes)
+		for _, v := range r.Verdicts {
+			if v.Verdict == checker.Violated {
+				t.Errorf("%s: %s\n%+v", v.Name, v.Why, v.Violations)
+			}
+		}
 	}
 	return r
 }

@@ -25,7 +25,7 @@ func TestARunHasItsHeaderBeforeItsMastersAreUp(t *testing.T) {
 			return true, "a driver whose masters do not start"
 		},
 		Sweep: func(context.Context) ([]string, error) { return nil, nil },
-		Start: func(context.Context, cluster.Config) (cluster.Cluster, error) {
+		Lend: Starting(func(context.Context, cluster.Config) (cluster.Cluster, error) {
 			looked = true
 			runs, err := store.Runs()
 			if err != nil || len(runs) != 1 {
@@ -43,7 +43,7 @@ func TestARunHasItsHeaderBeforeItsMastersAreUp(t *testing.T) {
 				t.Errorf("concluded %+v", c)
 			}
 			return nil, context.Canceled
-		},
+		}),
 	}}
 	s := scenario.Defaults()
 	s.Name, s.Driver, s.Clients, s.TimeLimit = "early", scenario.Process, 3, time.Second

@@ -48,7 +48,7 @@ func TestALockThatIgnoresTheSimulatedMastersIsRefused(t *testing.T) {
 			}
 			s := scenario.Defaults()
 			s.Driver, s.Lock, s.Faults = scenario.Sim, lock, nil
-			_, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+			_, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 			var problem *scenario.Problem
 			if !errors.As(err, &problem) || problem.Field != "lock" || !strings.Contains(problem.Says, lock+" sent nothing to the masters") {
 				t.Errorf("got %v, want the lock refused", err)
@@ -64,7 +64,7 @@ func TestALockThatConnectsIsRefusedByTheSimulator(t *testing.T) {
 	}
 	s := scenario.Defaults()
 	s.Driver, s.Lock = scenario.Sim, lock
-	_, err := Simulate(t.Context(), s, SimulateOptions{})
+	_, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 	var problem *scenario.Problem
 	if !errors.As(err, &problem) || problem.Field != "driver" || !strings.Contains(problem.Says, scenario.Virtual) {
 		t.Errorf("got %v, want the driver refused and another named", err)

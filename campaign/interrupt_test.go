@@ -152,7 +152,7 @@ func TestHistoryInMemoryIsBounded(t *testing.T) {
 	defer func(n int) { mostLines = n }(mostLines)
 	mostLines = 500
 	s := shortScenario(scenario.Sim, func(s *scenario.Scenario) { s.Faults = nil })
-	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func judgedRun(t *testing.T, s scenario.Scenario) (*history.History, checker.Rep
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

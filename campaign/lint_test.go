@@ -27,7 +27,7 @@ func TestRunsNameBrokenRules(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(lock, err)
 		}
-		h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{Lint: true})
+		h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{Lint: true})
 		if err != nil {
 			t.Fatal(err)
 		}

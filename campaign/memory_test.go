@@ -22,7 +22,7 @@ func TestMemoryIsDrainedAfterAnotherFault(t *testing.T) {
 			s := scenario.Defaults()
 			s.Driver, s.Lock, s.Masters, s.Clients, s.TTL, s.TimeLimit, s.Persistence, s.Eviction, s.Seed = scenario.Sim, "single", 1, 3, time.Second, 5*time.Second, "always", "noeviction", 1
 			s.Schedule = []scenario.Step{{Fault: "memory", At: time.Second, For: time.Second, Masters: []string{"m1"}}, other}
-			h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+			h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestOutOfMemoryIsAnAnswer(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Masters, s.Clients, s.TTL, s.TimeLimit, s.Persistence, s.Eviction, s.Seed = scenario.Sim, 3, 3, time.Second, 10*time.Second, "always", "noeviction", 1
 	s.Schedule = []scenario.Step{{Fault: "memory", At: time.Second, For: 5 * time.Second, Masters: []string{"m1"}}}
-	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

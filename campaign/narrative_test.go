@@ -15,7 +15,7 @@ import (
 func TestNoStoryInventsAVote(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Lock, s.Persistence, s.Faults, s.Extend, s.TimeLimit, s.Seed = scenario.Sim, "redlock-extend-lies", "always", []string{"partition", "pause"}, 1, 30*time.Second, 1
-	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestStoriesSayWhatBecameOfSharedKeys(t *testing.T) {
 		t.Run(lock, func(t *testing.T) {
 			s := scenario.Defaults()
 			s.Driver, s.Lock, s.Faults, s.TimeLimit, s.Seed = scenario.Sim, lock, nil, 20*time.Second, 1
-			h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+			h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -372,7 +372,7 @@ func simulatedWith(t *testing.T, lock string, seed uint64, change func(*scenario
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Simulate(t.Context(), s, SimulateOptions{})
+	h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

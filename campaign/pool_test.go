@@ -35,7 +35,7 @@ func TestAPoolChangesNoHistory(t *testing.T) {
 		}
 		var got [2]string
 		for j, p := range []*Pool{nil, pool} {
-			h, err := Simulate(t.Context(), s, SimulateOptions{Pool: p})
+			h, err := Record(t.Context(), s, Simulation{Pool: p}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +59,7 @@ func TestAPoolThatIsClosedLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	pool := NewPool()
 	for seed := range uint64(3) {
-		if _, err := Simulate(t.Context(), short(seed), SimulateOptions{Pool: pool}); err != nil {
+		if _, err := Record(t.Context(), short(seed), Simulation{Pool: pool}.Driver(), Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,14 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9/logging"
-
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/cluster/account"
-	"lockpick/cluster/sim"
 	"lockpick/cluster/sim/world"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -47,6 +44,9 @@ type Options struct {
 	Session func(context.Context, *Session) error
 	// AllowRemote permits masters on other machines (scenario.Scenario.At).
 	AllowRemote bool
+
+	Lint   bool                                  // record the rules of lockpick watch that commands to simulated masters break; Run always does
+	Source func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: PCG
 
 	slow  func(io.Writer) io.Writer // for tests: wraps the writer of the history
 	ahead func() time.Duration      // for tests: see hostClock.ahead; nil: wallAhead
@@ -81,13 +81,13 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := opt.Drivers.of(ctx, &s)
-	if err == nil && opt.Session != nil && driver.Start == nil {
+	if err == nil && opt.Session != nil && driver.Virtual {
 		return "", nil, nil, &scenario.Problem{Field: "driver", Says: "programs connect to real masters only, and here is the " + why}
 	}
 	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
 		driver, why, err = opt.Drivers.Choose(ctx, scenario.Virtual, s.Software())
 	}
-	if err == nil && driver.Start == nil && s.Guarded() {
+	if err == nil && driver.Virtual && s.Guarded() {
 		err = fmt.Errorf("users and TLS (acl, tls) need real masters: %s", why)
 	}
 	if err != nil {
@@ -138,77 +138,49 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	return dir, h, r, nil
 }
 
-// execute starts the masters, runs the scenario on them, and writes the complete history.
+// execute runs the scenario on masters of a driver, and writes the complete history.
 func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
-	logging.Disable() // go-redis would log every refused connection, which the votes show already
-	cfg := s.Config()
-	cfg.LogDir, cfg.Progress = filepath.Join(dir, mastersDir), opt.Progress
-	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir}
-	c.runtime = realTime{panicked: c.fail}
-	run := func(f func() error) error { return f() }
-	switch {
-	case driver.Within != nil:
-		c.virtual = true
-		c.opt.Live = nil // its Elapsed would be virtual time
-		run = func(f func() error) error {
-			return driver.Within(cfg, s.Seed, func(masters cluster.Cluster) error {
-				c.masters = masters
-				return f()
-			})
-		}
-	case driver.Start == nil:
-		c.linted = true
-		w := world.New(s.Seed)
-		if err := c.simulated(w, cfg); err != nil {
-			return err
-		}
-		started = world.Epoch
-		run = func(f func() error) error { return c.inWorld(w, f) }
-	default:
-		c.announceDescriptors()
-		defer func() { err = c.withDescriptors(err) }()
-		for _, gone := range opt.Drivers.sweepOthers(ctx, driver.Name) {
-			opt.Progress("removed what a dead harness left: %s", gone)
-		}
-		if c.masters, err = driver.Start(ctx, cfg); err != nil {
-			return err
-		}
-	}
-	if driver.Within == nil { // otherwise it closes them
-		defer func() {
-			if !c.frozen.Load() { // the abandoned world still uses them
-				err = errors.Join(err, c.masters.Close())
-			}
-		}()
-		if err := c.masters.Shim(); err != nil && s.Needs(fault.Shim) {
-			opt.Progress("some faults will be skipped: %v", err)
-		}
-	}
-
+	opt.Lint = true
 	file, err := os.OpenFile(filepath.Join(dir, judge.HistoryFile), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c.file, _ = file.Stat() // nil: unknown
-	out, flush := io.Writer(file), func() error { return nil }
-	if c.sim != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
-		buffer := bufio.NewWriterSize(file, 1<<16)
-		defer func() { err = errors.Join(err, buffer.Flush()) }()
-		out, flush = buffer, buffer.Flush
-	}
-	if opt.slow != nil {
-		out = opt.slow(out)
-	}
 	if s.UsesProcesses() {
 		if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
 			return err
 		}
 	}
-	if err := c.meet(false); err != nil {
-		return err
+	if !driver.Virtual {
+		announceDescriptors(&s, opt.Progress)
+		defer func() { err = withDescriptors(&s, err) }()
+		for _, gone := range opt.Drivers.sweepOthers(ctx, driver.Name) {
+			opt.Progress("removed what a dead harness left: %s", gone)
+		}
 	}
-	return run(func() error {
+	cfg := s.Config()
+	cfg.LogDir, cfg.Progress = filepath.Join(dir, mastersDir), opt.Progress
+	return driver.Lend(ctx, &s, cfg, func(masters cluster.Cluster) (err error) {
+		c := newCampaign(ctx, s, opt, driver, masters)
+		c.dir = dir
+		c.file, _ = file.Stat() // nil: unknown
+		if c.virtual && c.sim == nil {
+			c.opt.Live = nil // its Elapsed would be virtual time
+		} else if err := masters.Shim(); err != nil && s.Needs(fault.Shim) {
+			opt.Progress("some faults will be skipped: %v", err)
+		}
+		out, flush := io.Writer(file), func() error { return nil }
+		if c.sim != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
+			buffer := bufio.NewWriterSize(file, 1<<16)
+			defer func() { err = errors.Join(err, buffer.Flush()) }()
+			out, flush = buffer, buffer.Flush
+		}
+		if opt.slow != nil {
+			out = opt.slow(out)
+		}
+		if err := c.meet(false); err != nil {
+			return err
+		}
 		return c.record(yaml, started, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
 			recorder, err := history.NewRecorder(out, opt.reported(h), now)
 			return recorder, errors.Join(err, flush(), cutAfterHeader(file))
@@ -225,11 +197,9 @@ type campaign struct {
 	account    *account.Account // nil: the lock reports its votes itself
 	keyPrefix  string           // begins the names of all keys; empty: nothing else is stored on the masters
 	lint       *Lint            // nil: nobody follows its commands
-	linted     bool             // the commands to a simulator are followed
 	masters    cluster.Cluster
-	sim        *sim.Cluster                          // the same masters, if they are simulated
-	source     func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: the default
-	virtual    bool                                  // time is virtual: masters are simulated or in memory
+	sim        *simulation // the same masters, if they are simulated
+	virtual    bool        // time is virtual: masters are simulated or in memory
 	runtime    protocol.Runtime
 	start      time.Time       // start of the run, on the runtime's clock
 	outer      context.Context // interrupts the run when it ends
@@ -248,7 +218,6 @@ type campaign struct {
 	reached    atomic.Bool  // a client has sent something to a master
 	seen       atomic.Int64 // the latest time that now returned (ns)
 	deathsAt   atomic.Int64 // when recordDeaths was called last (ns)
-	frozen     atomic.Bool  // the simulated world was abandoned, so its time is constant
 
 	mu          sync.Mutex
 	interrupted bool
@@ -288,7 +257,7 @@ func (c *campaign) runStages() (err error) {
 	}
 	c.nameKeys()
 	c.openAccount()
-	if c.sim == nil || c.linted {
+	if c.sim == nil || c.opt.Lint {
 		if c.lint, err = NewLint(len(c.masters.Masters()), lock.Quorum(s.Masters), c.start); err != nil {
 			return err
 		}
@@ -297,7 +266,7 @@ func (c *campaign) runStages() (err error) {
 		KeyPrefix: c.keyPrefix,
 		Permits:   permitsOf(&s), Readers: cmp.Or(s.Readers, workload.DefaultReaders),
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: world.Raised,
-		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: min(3*s.TTL, max(3*longTTL, s.TimeLimit)) + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
+		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: min(3*s.TTL, max(3*longTTL, s.TimeLimit)) + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.opt.Source,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)
 	if err != nil {
 		return err
@@ -313,7 +282,7 @@ func (c *campaign) runStages() (err error) {
 	c.mu.Unlock()
 	c.nemesis = nemesis.New(nemesis.Env{
 		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), KeyPrefix: c.keyPrefix, Pauses: w.Pauses,
-		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
+		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.opt.Source,
 		Fill: 4 * s.MaxMemory, RestartDelay: s.RestartDelay, Running: running,
 	})
 

@@ -15,7 +15,7 @@ func TestSharedLocks(t *testing.T) {
 		t.Run(lock, func(t *testing.T) {
 			s := scenario.Defaults()
 			s.Driver, s.Lock, s.Faults, s.Clients, s.TimeLimit, s.Hold, s.LongHolds = scenario.Sim, lock, nil, 4, 30*time.Second, "0s..500ms", 0
-			h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+			h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestSharedLocks(t *testing.T) {
 func TestMultiLock(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Lock, s.Faults, s.Clients, s.TimeLimit, s.Hold, s.LongHolds = scenario.Sim, "multi", nil, 4, 30*time.Second, "0s..500ms", 0
-	h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

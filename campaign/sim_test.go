@@ -63,7 +63,7 @@ func TestSimulateKeepsWhatRunWrites(t *testing.T) {
 	if looked == 0 {
 		t.Error("nobody was told how the run was getting on")
 	}
-	kept, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+	kept, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,49 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
-	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/cluster/sim/world"
-	"lockpick/history"
 )
 
-// SimulateOptions are the options of a simulation, in addition to the scenario.
-type SimulateOptions struct {
+// Simulation lends simulated masters in virtual time. The zero value draws everything from the scenario's seed.
+type Simulation struct {
 	Choices  world.Choices  // nil: drawn from the scenario's seed
 	Strategy world.Strategy // nil: the scenario's scheduler
-
-	Source func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: PCG
-
-	Pool *Pool // memory to reuse; nil: none
-
-	Lint bool // record the rules of lockpick watch that the lock's commands break, as Run does
+	Pool     *Pool          // memory to reuse; nil: none
 }
 
-// Simulate runs a scenario in virtual time and returns its history without writing it, for the many runs of a
-// search. With the same scenario and the same choices the driver sim records the same history, and with Lint the
-// same hints. If ctx ends,
-// the run ends early and in order. The scenario must be complete and valid (WithRequirements, Check). Errors
-// are *judge.HarnessError, except that the scenario may need clients or a lock that cannot be simulated.
-func Simulate(ctx context.Context, s scenario.Scenario, how SimulateOptions) (*history.History, error) {
-	recorder, err := simulateInto(ctx, s, how, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
-		if how.Pool != nil {
-			return history.NewPooled(h, now, how.Pool.history), nil
+// Driver returns the driver sim. It needs only this program. Its masters run no server, and its clients can be neither
+// processes nor locks that connect.
+func (how Simulation) Driver() Driver {
+	return Driver{Name: scenario.Sim, Virtual: true, Lend: how.lend, Available: func(_ context.Context, want cluster.Software) (bool, string) {
+		if want.Server != "" {
+			return false, "simulated masters run no server: leave " + want.Server + " out"
 		}
-		return history.NewMemory(h, now), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return recorder.History(), nil
+		return true, "simulated masters in virtual time"
+	}}
 }
 
-// simulateInto does the same as Simulate with the recorder that record returns.
-func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions, record func(history.Header, func() time.Duration) (*history.Recorder, error)) (*history.Recorder, error) {
+// simulation is the masters of a simulated world, and the world.
+type simulation struct {
+	*sim.Cluster
+	world  *world.World
+	pool   *Pool       // nil: the history's memory is not used again
+	frozen atomic.Bool // the world was abandoned, so its time is constant
+}
+
+func (how Simulation) lend(_ context.Context, s *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
+	if err := s.CheckSimulated(); err != nil {
+		return err
+	}
+	if s.UsesProcesses() {
+		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
+	}
+	if s.Connects() {
+		return &scenario.Problem{Field: "driver", Says: fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", s.Lock, scenario.Sim, scenario.Virtual)}
+	}
 	if how.Choices == nil {
 		how.Choices = world.NewRandom(s.Seed)
 	}
@@ -56,45 +58,21 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 		defer pool.Close()
 	}
 	w := pool.world.NewWorld(s.Seed, how.Choices)
-	w.Strategy = how.Strategy
-	c := &campaign{s: s, outer: ctx, source: how.Source, linted: how.Lint, opt: Options{Progress: func(string, ...any) {}}}
-	if err := c.simulated(w, s.Config()); err != nil {
-		return nil, err
+	if w.Strategy = how.Strategy; w.Strategy == nil {
+		w.Strategy = strategyOf(s)
 	}
-	err := c.inWorld(w, func() error { return c.record("", world.Epoch, record) })
-	if c.frozen.Load() {
+	w.Limit = s.TimeLimit + 24*time.Hour + 10*s.TTL
+	x := &simulation{world: w, pool: how.Pool, Cluster: sim.New(w, cfg, sim.Options{
+		Loss: s.Network.Loss, Duplicate: s.Network.Duplicate, Late: s.Network.Late, LateBy: s.Network.LateBy,
+	})}
+	err := use(x)
+	if x.frozen.Load() {
 		pool.abandon()
-	} else {
-		err = errors.Join(err, c.masters.Close())
-		pool.world.Reclaim(w)
-	}
-	if err != nil {
-		return nil, &judge.HarnessError{Err: err}
-	}
-	return c.recorder, nil
-}
-
-// simulated creates the campaign's masters and runtime in a simulated world.
-func (c *campaign) simulated(w *world.World, cfg cluster.Config) error {
-	if err := c.s.CheckSimulated(); err != nil {
 		return err
 	}
-	if c.s.UsesProcesses() {
-		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
-	}
-	if c.s.Connects() {
-		return &scenario.Problem{Field: "driver", Says: fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, scenario.Sim, scenario.Virtual)}
-	}
-	w.Limit = c.s.TimeLimit + 24*time.Hour + 10*c.s.TTL
-	if w.Strategy == nil {
-		w.Strategy = strategyOf(&c.s)
-	}
-	c.virtual = true
-	c.sim, c.runtime = sim.New(w, cfg, sim.Options{
-		Loss: c.s.Network.Loss, Duplicate: c.s.Network.Duplicate, Late: c.s.Network.Late, LateBy: c.s.Network.LateBy,
-	}), w.Runtime()
-	c.masters = c.sim
-	return nil
+	err = errors.Join(err, x.Close())
+	pool.world.Reclaim(w)
+	return err
 }
 
 // pctChanges is the number of change points of a run with the scheduler pct: the known bugs of locks need two

@@ -21,7 +21,7 @@ func TestACommandThatIsNotModelledEndsARun(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := campaigntest.Simulated(func(s *scenario.Scenario) { s.Lock, s.Faults, s.Persistence = lock, nil, "always" })
-		h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+		h, err := Record(t.Context(), s.WithRequirements(), Simulation{}.Driver(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func TestVotesBelongToTheClientThatAsks(t *testing.T) {
 			if err := s.Check(); err != nil {
 				t.Fatal(err)
 			}
-			h, err := Simulate(t.Context(), s, SimulateOptions{})
+			h, err := Record(t.Context(), s, Simulation{}.Driver(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,10 +18,11 @@ var standstillEvery = world.StandstillEvery
 
 var errWorldEnds = errors.New("the run is over")
 
-// inWorld runs f as the first coroutine of the world. When f returns, it ends the world, with everything that
+// inWorld runs f as the first coroutine of the simulated world. When f returns, it ends the world, with everything that
 // still hangs in it. If virtual time stands still, inWorld records the calls of locks that cause it as hung,
 // and abandons the world, because nothing can end such a call.
-func (c *campaign) inWorld(w *world.World, f func() error) error {
+func (c *campaign) inWorld(f func() error) error {
+	w := c.sim.world
 	over := make(chan error, 1)
 	go func() {
 		var failure error
@@ -48,7 +49,7 @@ func (c *campaign) inWorld(w *world.World, f func() error) error {
 			continue
 		}
 		if looks == ignoredLooks && c.ignored() {
-			c.frozen.Store(true)
+			c.sim.frozen.Store(true)
 			return c.ignorant("it waits, but not through its Runtime")
 		}
 		// A call is the cause only if it is running in each check of the second half: if much happens in one
@@ -64,14 +65,14 @@ func (c *campaign) inWorld(w *world.World, f func() error) error {
 		stood := time.Duration(looks) * standstillEvery
 		switch {
 		case looks >= world.StandstillLooks && len(stuck) > 0:
-			c.frozen.Store(true)
+			c.sim.frozen.Store(true)
 			for _, s := range stuck {
 				c.work.Load().RecordStuck(s, stood)
 			}
 			c.recorder.Seal()
 			return nil
 		case looks >= 60*world.StandstillLooks:
-			c.frozen.Store(true)
+			c.sim.frozen.Store(true)
 			return fmt.Errorf("the simulation stood still for %v of real time, and no lock is to blame", stood)
 		}
 	}
@@ -91,7 +92,7 @@ func (c *campaign) stuck() []workload.Stuck {
 
 // now returns the time since the start of the run. It is constant in a world that was abandoned.
 func (c *campaign) now() time.Duration {
-	if c.frozen.Load() {
+	if c.sim != nil && c.sim.frozen.Load() {
 		return time.Duration(c.seen.Load())
 	}
 	t := c.runtime.Now().Sub(c.start)

@@ -162,7 +162,7 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 		}
 	}
 	if flags.Driver == scenario.Virtual {
-		flags.Run = bubble.Simulate
+		flags.Run = search.On(bubble.Driver())
 	}
 	before, err := baselineAt(flags.baseline, audit.ReadResult)
 	if err != nil {

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -90,17 +89,19 @@ func checkedOn(cmd *cobra.Command, s *scenario.Scenario, file, command []string)
 	return nil
 }
 
-func checkClient(ctx context.Context, s scenario.Scenario, allow func(campaign.Program) error) (err error) {
+func checkClient(ctx context.Context, s scenario.Scenario, allow func(campaign.Program) error) error {
 	command, err := campaign.ClientCommand(&s)
 	if err != nil {
 		return usageError{err}
 	}
 	all := drivers()
-	masters, err := campaign.Start(ctx, s, campaign.Options{Drivers: all, Trust: allow})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, masters.Close()) }()
+	return campaign.WithMasters(ctx, s, campaign.Options{Drivers: all, Trust: allow}, func(masters cluster.Cluster) error {
+		return conforms(ctx, s, command, all, masters)
+	})
+}
+
+// conforms checks a client on masters, and prints what it finds.
+func conforms(ctx context.Context, s scenario.Scenario, command []string, all campaign.Drivers, masters cluster.Cluster) error {
 	lint, err := campaign.NewLint(s.Masters, 0, time.Now())
 	if err != nil {
 		return err

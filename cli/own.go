@@ -62,7 +62,7 @@ func connects(lock string) bool {
 // connect to their masters themselves run over connections in memory.
 func runnerOf(s scenario.Scenario) search.Runner {
 	if connects(s.Lock) || s.Driver == scenario.Virtual {
-		return bubble.Simulate
+		return search.On(bubble.Driver())
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"lockpick/campaign"
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
@@ -44,7 +45,7 @@ func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 		}
 		for i := range tries {
 			s := scheduleOf(c.base, schedule, uint64(i))
-			h, err := bubble.Enact(t.Context(), t, s.WithRequirements())
+			h, err := campaign.Record(t.Context(), s.WithRequirements(), bubble.In(t), campaign.Options{})
 			if err != nil && !errors.Is(err, bubble.ErrLeaked) {
 				t.Fatalf("locktest: %v", err)
 			}

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"lockpick/campaign"
 	"lockpick/campaign/scenario"
-	"lockpick/history"
+	"lockpick/cluster"
 )
 
 const notOnWindows = "redis-server processes are stopped with the signals of Unix: run the test on Linux or macOS, or in WSL"
@@ -16,6 +17,6 @@ func realRedis(t testing.TB) {
 	t.Skip("locktest: RealRedis: " + notOnWindows)
 }
 
-func onProcesses(context.Context, scenario.Scenario) (*history.History, error) {
+var processes = campaign.Driver{Name: scenario.Process, Lend: campaign.Starting(func(context.Context, cluster.Config) (cluster.Cluster, error) {
 	return nil, errors.New(notOnWindows)
-}
+})}

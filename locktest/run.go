@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"lockpick/campaign"
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
@@ -51,11 +52,13 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context, s scenario.Scenario) (*history.History, error) {
+	on := bubble.In(r.t)
 	if r.real {
-		h, err := onProcesses(ctx, s)
-		return h, errors.Join(err, panicked(h))
+		on, s.Driver = processes, processes.Name
+	} else {
+		ctx = context.Background()
 	}
-	h, err := bubble.Enact(context.Background(), r.t, s)
+	h, err := campaign.Record(ctx, s, on, campaign.Options{})
 	if errors.Is(err, bubble.ErrLeaked) {
 		r.leaked.Add(1)
 		err = nil

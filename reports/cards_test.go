@@ -31,7 +31,7 @@ func TestPicturesOfTheDocs(t *testing.T) {
 			s := scenario.Defaults()
 			s.Driver, s.Seed, s.Nemesis, s.TimeLimit, s.Name = scenario.Sim, 1, scenario.Guided, 20*time.Second, name
 			change(&s)
-			h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+			h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,7 @@ func firstOf(t *testing.T, lock string, change func(*scenario.Scenario)) *narrat
 		s := scenario.Defaults()
 		s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = scenario.Sim, lock, seed+1, nil, 3, 10*time.Second
 		change(&s)
-		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+		h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestStoriesNameTheCause(t *testing.T) {
 func TestViolationsAreGroupedByCause(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Lock, s.Seed, s.Faults, s.TimeLimit = scenario.Sim, "redlock-plain-del", 1, []string{"kill", "client-pause"}, 20*time.Second
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

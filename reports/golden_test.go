@@ -103,7 +103,7 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		if h, err = campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil {
+		if h, err = campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{}); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
 	} else {

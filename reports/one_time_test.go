@@ -23,7 +23,7 @@ func killed(t *testing.T) (*judge.Result, renderings) {
 	t.Helper()
 	s := scenario.Defaults()
 	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = scenario.Sim, 2, []string{"kill", "partition"}, scenario.Guided, 3, 10*time.Second
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 func TestStepper(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Seed, s.Faults = scenario.Sim, 5, []string{"kill"}
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestWhyInTheReport(t *testing.T) {
 	if err := json.Unmarshal(b, &why); err != nil {
 		t.Fatal(err)
 	}
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

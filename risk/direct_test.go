@@ -82,7 +82,7 @@ func direct(t *testing.T, s Setup, whole time.Duration, r *rand.Rand) (exclusion
 	const piece = 2 * time.Hour // at a time
 	holders := map[string]bool{}
 	for done := time.Duration(0); done < whole; done += piece {
-		h, err := campaign.Simulate(t.Context(), directScenario(&s, min(piece, whole-done), r), campaign.SimulateOptions{})
+		h, err := campaign.Record(t.Context(), directScenario(&s, min(piece, whole-done), r), campaign.Simulation{}.Driver(), campaign.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -181,7 +181,7 @@ func run(ctx context.Context, pool *campaign.Pool, s *Setup, c scenario.Scenario
 	if err := c.Check(); err != nil {
 		return outcome{}, &judge.HarnessError{Err: fmt.Errorf("a sample is not a scenario: %w", err)}
 	}
-	h, err := campaign.Simulate(ctx, c, campaign.SimulateOptions{Pool: pool})
+	h, err := campaign.Record(ctx, c, campaign.Simulation{Pool: pool}.Driver(), campaign.Options{})
 	if err != nil {
 		return outcome{}, err
 	}

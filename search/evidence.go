@@ -85,7 +85,7 @@ func (b *Bench) Try(ctx context.Context, s scenario.Scenario, lint bool, by ...c
 	x := &Ran{Scenario: s}
 	var err error
 	if b.Simulated() {
-		if x.History, err = campaign.Simulate(ctx, s, campaign.SimulateOptions{Lint: lint}); err == nil {
+		if x.History, err = campaign.Record(ctx, s, campaign.Simulation{}.Driver(), campaign.Options{Lint: lint}); err == nil {
 			x.Result, err = judge.History(x.History, by...)
 		}
 	} else {

@@ -178,13 +178,18 @@ func SimulateAndJudge(ctx context.Context, s scenario.Scenario, by ...checker.Pr
 	return Runner(nil).Judged(ctx, nil, s, by...)
 }
 
+// On returns the runner that records runs on masters that a driver lends.
+func On(d campaign.Driver) Runner {
+	return func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
+		return campaign.Record(ctx, s, d, campaign.Options{})
+	}
+}
+
 // Judged runs a scenario, in the simulator if run is nil, and judges it by some properties or by all. With a
 // pool, the simulator's next run overwrites the history.
 func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s scenario.Scenario, by ...checker.Property) (*history.History, *judge.Result, error) {
 	if run == nil {
-		run = func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
-			return campaign.Simulate(ctx, s, campaign.SimulateOptions{Pool: pool})
-		}
+		run = On(campaign.Simulation{Pool: pool}.Driver())
 	}
 	h, err := run(ctx, s.WithRequirements())
 	if err != nil {

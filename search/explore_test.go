@@ -315,16 +315,16 @@ func mustKeepTo(t *rapid.T, s, b scenario.Scenario) {
 // With the scheduler pct the same seed makes the same run, and another than chance.
 func TestPCTIsAnotherSchedule(t *testing.T) {
 	s := campaigntest.Simulated(func(s *scenario.Scenario) { s.Faults, s.TimeLimit, s.Scheduler = nil, 5*time.Second, scenario.PCT })
-	one, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
+	one, err := campaign.Record(t.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
+	again, err := campaign.Record(t.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Scheduler = scenario.Uniform
-	other, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
+	other, err := campaign.Record(t.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestCourse(t *testing.T) {
 	for i, persistence := range []string{"none", "always"} {
 		s.Persistence = persistence
 		s.TimeLimit *= time.Duration(i + 1)
-		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+		h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func ran(t *testing.T, store campaign.Store, persistence string) (name string) {
 	t.Helper()
 	s := scenario.Defaults()
 	s.Driver, s.Faults, s.Persistence, s.TimeLimit = scenario.Sim, []string{"kill"}, persistence, 5*time.Second
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

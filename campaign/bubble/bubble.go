@@ -19,7 +19,6 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/sim/world"
 	"lockpick/cluster/virtual"
-	"lockpick/history"
 )
 
 // ErrLeaked reports that a run is complete, but goroutines were left behind that wait forever.
@@ -109,18 +108,15 @@ func standstill() string {
 	return "The goroutines that keep virtual time from passing:\n" + strings.Join(guilty, "\n\n")
 }
 
-// Enact runs a complete scenario (scenario.WithRequirements) and returns its history. The history is also
-// valid if the error is ErrLeaked.
-func Enact(ctx context.Context, t *testing.T, s scenario.Scenario) (h *history.History, err error) {
-	enacted := make(chan *history.History, 1) // buffered: an abandoned bubble may still end later
-	err = Run(t, s.Config(), s.Seed, func(masters *virtual.Cluster) error {
-		h, err := campaign.Enact(ctx, s, masters)
-		enacted <- h
-		return err
-	})
-	select {
-	case h = <-enacted:
-	default:
+// In returns the driver virtual for a test. What it lends may leave goroutines behind: the error is ErrLeaked then.
+func In(t *testing.T) campaign.Driver {
+	return campaign.Driver{
+		Name: scenario.Virtual, Virtual: true,
+		Available: func(context.Context, cluster.Software) (bool, string) {
+			return true, "masters in memory, in virtual time"
+		},
+		Lend: func(_ context.Context, s *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
+			return Run(t, cfg, s.Seed, func(masters *virtual.Cluster) error { return use(masters) })
+		},
 	}
-	return h, err
 }

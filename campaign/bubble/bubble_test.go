@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign"
 	"lockpick/campaign/bubble"
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
@@ -40,7 +41,7 @@ func TestALockThatConnectsElsewhereIsRefused(t *testing.T) {
 	}
 	s := scenario.Defaults()
 	s.Driver, s.Lock, s.Faults = scenario.Virtual, "elsewhere", nil
-	_, err = bubble.Enact(context.Background(), t, s)
+	_, err = campaign.Record(context.Background(), s, bubble.In(t), campaign.Options{})
 	var problem *scenario.Problem
 	if !errors.As(err, &problem) || problem.Field != "lock" || !strings.Contains(problem.Says, "has not connected to any of the masters") || !strings.Contains(problem.Says, "bubble_test.go") {
 		t.Errorf("got %v, want the lock refused, and where it waits", err)
@@ -59,7 +60,7 @@ func TestALockThatAsksNobodyIsRefused(t *testing.T) {
 	}
 	s := scenario.Defaults()
 	s.Driver, s.Lock, s.Faults = scenario.Virtual, "nobody", nil
-	_, err := bubble.Enact(context.Background(), t, s)
+	_, err := campaign.Record(context.Background(), s, bubble.In(t), campaign.Options{})
 	var problem *scenario.Problem
 	if !errors.As(err, &problem) || !strings.Contains(problem.Says, "nobody sent nothing to the masters") {
 		t.Errorf("got %v, want the lock refused", err)

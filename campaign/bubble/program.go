@@ -10,8 +10,6 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
-	"lockpick/cluster/virtual"
-	"lockpick/history"
 )
 
 // program returns the test to which the bubbles of an ordinary program belong, because synctest requires one.
@@ -30,29 +28,15 @@ var program = sync.OnceValue(func() *testing.T {
 	return <-first
 })
 
-// Simulate runs a complete scenario in a program that is not a test, and returns its history. It ignores
-// goroutines that the lock leaves behind.
-func Simulate(ctx context.Context, s scenario.Scenario) (*history.History, error) {
-	h, err := Enact(ctx, program(), s)
-	if errors.Is(err, ErrLeaked) {
-		err = nil
-	}
-	return h, err
-}
-
-// Driver returns the driver virtual, for programs that are not tests.
+// Driver returns the driver virtual for programs that are not tests. It ignores goroutines that a lock leaves behind.
 func Driver() campaign.Driver {
-	return campaign.Driver{
-		Name: scenario.Virtual,
-		Available: func(context.Context, cluster.Software) (bool, string) {
-			return true, "masters in memory, in virtual time"
-		},
-		Within: func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error {
-			err := Run(program(), cfg, seed, func(masters *virtual.Cluster) error { return f(masters) })
-			if errors.Is(err, ErrLeaked) {
-				err = nil
-			}
-			return err
-		},
+	d := In(nil)
+	d.Lend = func(ctx context.Context, s *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
+		err := In(program()).Lend(ctx, s, cfg, use)
+		if errors.Is(err, ErrLeaked) {
+			err = nil
+		}
+		return err
 	}
+	return d
 }

@@ -89,7 +89,7 @@ func lengthen(out io.Writer, h *history.History, lines int) error {
 // simulated returns the history of a simulated run.
 func simulated(tb testing.TB, s scenario.Scenario) *history.History {
 	tb.Helper()
-	h, err := campaign.Simulate(tb.Context(), s, campaign.SimulateOptions{})
+	h, err := campaign.Record(tb.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 func TestFieldsOutsideTheSeed(t *testing.T) {
 	base := scenario.Defaults()
 	base.Driver, base.TimeLimit = scenario.Sim, 3*time.Second
-	want, err := campaign.Simulate(t.Context(), base, campaign.SimulateOptions{})
+	want, err := campaign.Record(t.Context(), base, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestFieldsOutsideTheSeed(t *testing.T) {
 		default:
 			t.Fatalf("%s: no other value of a %T", f.Name, v)
 		}
-		got, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
+		got, err := campaign.Record(t.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,13 @@ import (
 	"lockpick/history"
 )
 
+// on lends masters that exist.
+func on(masters cluster.Cluster) campaign.Driver {
+	return campaign.Driver{Name: scenario.Virtual, Virtual: true, Lend: func(_ context.Context, _ *scenario.Scenario, _ cluster.Config, use func(cluster.Cluster) error) error {
+		return use(masters)
+	}}
+}
+
 // enact runs a scenario on masters in memory.
 func enact(t *testing.T, s scenario.Scenario) (h *history.History, r *judge.Result) {
 	t.Helper()
@@ -26,7 +33,7 @@ func enact(t *testing.T, s scenario.Scenario) (h *history.History, r *judge.Resu
 		masters := virtual.New(cluster.Config{Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence), Replicas: s.Replicas}, virtual.Options{Seed: s.Seed})
 		defer masters.Close()
 		var err error
-		if h, err = campaign.Enact(context.Background(), s, masters); err != nil {
+		if h, err = campaign.Record(context.Background(), s, on(masters), campaign.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -221,7 +221,7 @@ func audited(t *testing.T, driver, lock string, seed uint64, only ...string) *au
 	}}
 	if driver == scenario.Virtual {
 		o.Run = func(_ context.Context, s scenario.Scenario) (*history.History, error) {
-			h, err := bubble.Enact(context.Background(), t, s)
+			h, err := campaign.Record(context.Background(), s, bubble.In(t), campaign.Options{})
 			if errors.Is(err, bubble.ErrLeaked) { // some have goroutines that outlive them
 				err = nil
 			}

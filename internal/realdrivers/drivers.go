@@ -29,8 +29,8 @@ func dockerAvailable(ctx context.Context, want cluster.Software) (ok bool, why s
 func All() campaign.Drivers {
 	return campaign.Drivers{
 		Real: []campaign.Driver{
-			{Name: scenario.Docker, Start: docker.Start, Available: dockerAvailable, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
-			{Name: scenario.Process, Start: process.Start, Available: func(ctx context.Context, want cluster.Software) (bool, string) {
+			{Name: scenario.Docker, Lend: campaign.Starting(docker.Start), Available: dockerAvailable, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
+			{Name: scenario.Process, Lend: campaign.Starting(process.Start), Available: func(ctx context.Context, want cluster.Software) (bool, string) {
 				return process.ServerAvailable(ctx, want.Server)
 			}, Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }, Scratch: process.Scratch},
 		},

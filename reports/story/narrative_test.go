@@ -35,7 +35,7 @@ func TestStoriesOfAnyRun(t *testing.T) {
 			s.Faults = append(s.Faults, "kill")
 		}
 		width := rapid.SampledFrom([]int{60, 80, 100, 120}).Draw(t, "width")
-		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+		h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func checkStory(t *rapid.T, v *narrative.Violation, width, most int) {
 func TestTheStorageHasALifelineInEveryPicture(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Fencing, s.TimeLimit = scenario.Sim, 1, []string{"client-pause"}, scenario.Guided, true, 30*time.Second
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

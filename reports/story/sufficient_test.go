@@ -395,7 +395,7 @@ func TestNarrativesSuffice(t *testing.T) {
 			s := scenario.Defaults()
 			s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = scenario.Sim, b.lock, seed+1, nil, 3, 10*time.Second
 			b.change(&s)
-			h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+			h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v", b.lock, err)
 			}
@@ -438,7 +438,7 @@ func TestNarrativesSuffice(t *testing.T) {
 func TestAMissingEventIsMissed(t *testing.T) {
 	s := scenario.Defaults()
 	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = scenario.Sim, 2, []string{"kill", "partition"}, scenario.Guided, 3, 10*time.Second
-	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,11 +57,11 @@ func TestWhyFindsTheFewestFaults(t *testing.T) {
 	if f == nil || len(f.Steps) != 1 || !strings.HasPrefix(f.Steps[0], "kill ") || !f.Minimal || f.Rate < f.Seeds/10 || f.Of < 2 {
 		t.Errorf("the fewest faults: %+v", f)
 	}
-	if h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil || !r.Begins(h) {
+	if h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{}); err != nil || !r.Begins(h) {
 		t.Errorf("the same run does not begin as it did (%v)", err)
 	}
 	s.Seed++
-	if h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil || r.Begins(h) {
+	if h, err := campaign.Record(t.Context(), s.WithRequirements(), campaign.Simulation{}.Driver(), campaign.Options{}); err != nil || r.Begins(h) {
 		t.Errorf("another run begins as it did (%v)", err)
 	}
 }

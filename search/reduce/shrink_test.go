@@ -64,7 +64,7 @@ func TestShrinkThatCannotBegin(t *testing.T) {
 	if _, err := Shrink(t.Context(), ShrinkOptions{Scenario: holds}); !errors.Is(err, ErrNotReproduced) {
 		t.Errorf("of a scenario that holds: %v", err)
 	}
-	h, err := campaign.Simulate(t.Context(), holds, campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), holds, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestInterruptedShrink(t *testing.T) {
 
 // struckIn is how many faults struck in a run.
 func struckIn(t *testing.T, s scenario.Scenario) int {
-	h, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
+	h, err := campaign.Record(t.Context(), s, campaign.Simulation{}.Driver(), campaign.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ type why struct {
 func (w *why) record(s scenario.Scenario) error {
 	run := func(s scenario.Scenario) (*world.Recorder, *history.History, error) {
 		choices := world.Record(world.NewRandom(s.Seed))
-		h, err := campaign.Simulate(w.ctx, s.WithRequirements(), campaign.SimulateOptions{Choices: choices})
+		h, err := campaign.Record(w.ctx, s.WithRequirements(), campaign.Simulation{Choices: choices}.Driver(), campaign.Options{})
 		return choices, h, err
 	}
 	_, h, err := run(s)
@@ -284,7 +284,7 @@ func (w *why) measure(at []int) error {
 // branch repeats the run for its first n choices, and continues by chance.
 func (w *why) branch(n int, seed uint64) (*history.History, error) {
 	choices := world.Play(w.tape[:n], world.NewRandom(seed))
-	return campaign.Simulate(w.ctx, w.scenario.WithRequirements(), campaign.SimulateOptions{Choices: choices, Source: func(of, stream uint64) rand.Source {
+	return campaign.Record(w.ctx, w.scenario.WithRequirements(), campaign.Simulation{Choices: choices}.Driver(), campaign.Options{Source: func(of, stream uint64) rand.Source {
 		return &branched{kept: rand.NewPCG(of, stream), fresh: rand.NewPCG(seed, stream), over: func() bool { return choices.Diverged() != "" }}
 	}})
 }

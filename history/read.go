@@ -59,21 +59,15 @@ func NewReader(in io.Reader) (*Reader, error) {
 // Header returns the history's header, its first line.
 func (r *Reader) Header() Header { return r.header }
 
-// Torn reports whether the last line that was read is incomplete.
-func (r *Reader) Torn() bool { return r.torn }
-
 // Ended reports whether the last operation that was read is the end mark.
 func (r *Reader) Ended() bool { return r.checks.ended }
 
 // Problems returns the problems of the lines that were read so far.
 func (r *Reader) Problems() []Problem { return r.checks.problems.list() }
 
-// Line returns the number of the line that was read last; the header is line 1.
-func (r *Reader) Line() int { return r.line }
-
 // Read reads the next operation into op; at the end of the history it returns io.EOF. Other errors
 // name the line. Read accepts a last line without a newline if it is complete; otherwise it leaves
-// the line out, and Torn is true from then on.
+// the line out.
 func (r *Reader) Read(op *Op) error {
 	if r.err != nil {
 		return r.err

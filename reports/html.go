@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"compress/flate"
 	"embed"
 	"encoding/base64"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/flate"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
@@ -156,7 +157,8 @@ func startedAt(t time.Time) string {
 // the other data, and both are compressed.
 const deflateFrom = 1 << 20
 
-// deflated compresses data into a JSON string of base64, a third as long. page/data.js decodes it.
+// deflated compresses data into a JSON string of base64, a third as long. page/data.js decodes it. The standard library's
+// encoder takes 3.7 times as long, for 7 % less.
 func deflated(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('"')

@@ -37,12 +37,13 @@ type Lend func(ctx context.Context, s *scenario.Scenario, cfg cluster.Config, us
 
 // Starting lends masters that start starts, and closes them.
 func Starting(start func(context.Context, cluster.Config) (cluster.Cluster, error)) Lend {
-	return func(ctx context.Context, _ *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
+	return func(ctx context.Context, _ *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) (err error) {
 		masters, err := start(ctx, cfg)
 		if err != nil {
 			return err
 		}
-		return errors.Join(use(masters), masters.Close())
+		defer func() { err = errors.Join(err, masters.Close()) }() // also if use panics
+		return use(masters)
 	}
 }
 

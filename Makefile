@@ -55,10 +55,10 @@ lint:
 
 # What lint leaves out: the files with tags, and modules that take minutes to build.
 lint-real:
-	$(GO) vet -tags real,portable ./...
-	$(GO) tool staticcheck -tags real,portable ./...
+	nice $(GO) vet -tags real,portable ./...
+	nice $(GO) tool staticcheck -tags real,portable ./...
 	@$(call vetted,$(SLOW))
-vetted = for module in $(1); do echo "$(GO) vet ./$$module"; $(GO) vet -C $$module ./... || exit 1; done
+vetted = for module in $(1); do echo "$(GO) vet ./$$module"; nice $(GO) vet -C $$module ./... || exit 1; done
 
 # The unit tests: what -short leaves out simulates long.
 check: lint
@@ -74,9 +74,13 @@ test test-real test-portable: export GOMEMLIMIT ?= 1GiB
 test:
 	@$(call timed,setup-lint tests)
 test-real:
-	@$(call timed,setup-test lint-real tests-real)
+	@$(call timed,setup-test lint-and-tests-real)
 test-portable:
 	@$(call timed,tests-portable)
+
+# The tests with the tag real leave a third of the processors' time, in which what make test did not check is checked.
+lint-and-tests-real:
+	@$(MAKE) --no-print-directory -j 2 lint-real tests-real
 
 # timed makes targets one after the other, and prints how long each of them took.
 timed = took=; for step in $(1); do began=$$SECONDS; $(MAKE) --no-print-directory $$step || exit 1; took="$$took, $$step $$((SECONDS - began)) s"; done; \

@@ -8,6 +8,7 @@ import (
 
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -46,16 +47,23 @@ func EstimateOf(ctx context.Context, s scenario.Scenario) (Estimate, error) {
 	if err := s.Check(); err != nil {
 		return Estimate{}, err
 	}
-	h, err := Record(ctx, s, Simulation{}.Driver(), Options{})
+	var written size
+	lines, on := 0, Simulation{}.Driver()
+	err := on.Lend(ctx, &s, s.Config(), func(masters cluster.Cluster) error {
+		c := newCampaign(ctx, s, Options{}, on, masters)
+		err := c.record("", time.Time{}, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
+			return history.NewRecorder(&written, h, now)
+		})
+		if err == nil {
+			lines = c.recorder.Len()
+		}
+		return err
+	})
 	if err != nil {
 		return Estimate{}, err
 	}
-	var written size
-	if err := history.Write(&written, h); err != nil {
-		return Estimate{}, err
-	}
 	more := float64(limit) / float64(s.TimeLimit)
-	e := Estimate{Lines: int64(more * float64(len(h.Ops))), Disk: int64(more * float64(written))}
+	e := Estimate{Lines: int64(more * float64(lines)), Disk: int64(more * float64(written))}
 	e.Memory = ownMemory + e.Lines*reportedLine
 	if e.Lines > judge.WholeLines {
 		e.Memory = ownMemory + max(e.Lines*judgedLine, judge.ExcerptLines*reportedLine)

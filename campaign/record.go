@@ -74,6 +74,7 @@ func (c *campaign) record(yaml string, started time.Time, open func(history.Head
 	return c.inWorld(func() error { return c.recordNow(yaml, world.Epoch, open) })
 }
 
+// recordNow does so in the time in which it is called.
 func (c *campaign) recordNow(yaml string, started time.Time, open func(history.Header, func() time.Duration) (*history.Recorder, error)) (err error) {
 	c.start = c.runtime.Now()
 	if c.recorder, err = open(headerOf(&c.s, c.masters, c.hello, yaml, started), c.now); err != nil {

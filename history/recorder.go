@@ -225,18 +225,14 @@ func (r *Recorder) write(op *Op) (err error) {
 }
 
 // WriteFile writes a history that was kept in memory into a file.
-func WriteFile(path string, h *History) error {
+func WriteFile(path string, h *History) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(Write(file, h), file.Close())
-}
-
-// Write writes a history that was kept in memory.
-func Write(w io.Writer, h *History) error {
+	defer func() { err = errors.Join(err, file.Close()) }()
 	at := time.Duration(0)
-	recorder, err := NewRecorder(w, h.Header, func() time.Duration { return at })
+	recorder, err := NewRecorder(file, h.Header, func() time.Duration { return at })
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ var program = sync.OnceValue(func() *testing.T {
 
 // Driver returns the driver virtual for programs that are not tests. It ignores goroutines that a lock leaves behind.
 func Driver() campaign.Driver {
-	d := In(nil)
+	d := In(nil) // the test that it needs begins with its first run: not every program has one
 	d.Lend = func(ctx context.Context, s *scenario.Scenario, cfg cluster.Config, use func(cluster.Cluster) error) error {
 		err := In(program()).Lend(ctx, s, cfg, use)
 		if errors.Is(err, ErrLeaked) {

@@ -131,22 +131,13 @@ func (t *CommandLogs) commandLog(n int32) CommandLog {
 		end = int(t.at(n + 1).votes)
 	}
 	votes := t.votes[x.votes:end:end]
-	part := func(part int8) Votes {
-		n := 0
-		if len(votes) > near {
-			n = sort.Search(len(votes), func(i int) bool { return t.partOf(votes[i]) > part })
-		} else {
-			for n < len(votes) && t.partOf(votes[n]) <= part {
-				n++
-			}
-		}
-		first := votes[:n:n]
-		votes = votes[n:]
-		return Votes{t.h, first}
+	after := func(part int8) int {
+		return sort.Search(len(votes), func(i int) bool { return t.partOf(votes[i]) > part })
 	}
-	log := CommandLog{number: n, Master: on.Master, Key: on.Key, Party: Party{on.client, t.h.Tokens()[x.token]}}
-	log.Sets, log.Extensions, log.Releases = part(0), part(1), part(2)
-	return log
+	extends, frees := after(0), after(1)
+	at := func(from, to int) Votes { return Votes{t.h, votes[from:to:to]} }
+	return CommandLog{number: n, Master: on.Master, Key: on.Key, Party: Party{on.client, t.h.Tokens()[x.token]},
+		Sets: at(0, extends), Extensions: at(extends, frees), Releases: at(frees, len(votes))}
 }
 
 // partOf returns the part of its command log that a vote belongs to.

@@ -57,8 +57,12 @@ func (a *audit) done(s *series, i int, t *trial, after time.Duration) (last int)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if t.versions != nil {
-		a.versions, a.untested = t.versions, t.untested
+		a.versions = t.versions
 	}
+	if t.untested != nil {
+		a.untested = t.untested
+	}
+	a.tooFew = cmp.Or(t.tooFew, a.tooFew)
 	t.after, t.number = after, i+1
 	s.trials[i] = t
 	s.decideWhereToStop()

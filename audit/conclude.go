@@ -55,7 +55,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	}
 	for _, property := range append(properties(), s.extra()...) {
 		f, evidence := find(s, mine, property, complete)
-		if f == nil || f.Outcome != Broken && a.subject.unread(checker.Named(property).Level) {
+		if f == nil || f.Outcome != Broken && a.unread(checker.Named(property).Level, mine) {
 			continue
 		}
 		if evidence != nil {
@@ -95,7 +95,7 @@ func (a *audit) seriesOf(s *Situation) (mine []*series) {
 func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
 	switch {
-	case a.subject.unread(level):
+	case a.unread(level, all):
 		return nil
 	case row.Schedules == 0 && len(row.Errors) > 0:
 		f.Why, f.Help = "error: "+row.Errors[0], "run "+judge.Program+" audit --only "+row.ID
@@ -111,6 +111,37 @@ func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
 		f.Help = "try --budget full"
 	}
 	return f
+}
+
+// unread reports whether a level is about what masters store, and the votes of none of the schedules describe the lock. What
+// is judged of the level nevertheless does not make it safe.
+func (a *audit) unread(level string, all []*series) bool {
+	if a.subject.unread(level) {
+		return true
+	}
+	leading, tried := leadingVotes(level), false
+	for _, x := range all {
+		for _, t := range x.trials {
+			if t == nil || t.failed != "" {
+				continue
+			}
+			if t.untested[leading] == "" {
+				return false
+			}
+			tried = true
+		}
+	}
+	return tried
+}
+
+// leadingVotes returns the name of the property that stands for a level, if it rests on votes; otherwise "".
+func leadingVotes(level string) string {
+	for _, p := range checker.PropertiesOf([]string{level}) {
+		if p.Leads && p.Votes {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // fixed reports whether the schedules show that the lock has no extend: no lease that they granted could be extended.

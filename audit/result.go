@@ -21,11 +21,13 @@ type Result struct {
 	Client  []string `json:"client,omitempty"`  // the command that ran as each client
 	Library string   `json:"library,omitempty"` // the library under test, as the client reports it
 	Server  string   `json:"server,omitempty"`  // the program of the masters; empty: redis-server, or what the image starts
+	One     bool     `json:"one,omitempty"`     // somebody said that the lock uses one master
 	search.JobResult
 	Schedules int               `json:"schedules"`          // number of schedules tried
 	Leases    int               `json:"leases"`             // number of leases granted in them
 	Errors    int               `json:"errors,omitempty"`   // number of schedules that ended with an error of the harness
-	Untested  map[string]string `json:"untested,omitempty"` // on a service: why a property that rests on what servers store has no result, by its name
+	Untested  map[string]string `json:"untested,omitempty"` // why a property that rests on votes has no result where the votes do not describe the lock, by its name
+	TooFew    string            `json:"too_few,omitempty"`  // why it is not known how many masters the lock needs; empty: it is
 	Rows      []Row             `json:"situations"`
 }
 

@@ -161,7 +161,7 @@ func (a *audit) concludeAll(ctx context.Context) (err error) {
 
 // card makes the result of the rows so far.
 func (a *audit) card(interrupted bool) *Result {
-	r := &Result{Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Server: a.opt.Masters.Server, JobResult: a.opt.Result(a.bench.Folder.Dir, a.started)}
+	r := &Result{Lock: a.subject.Lock, Client: a.subject.Client, Library: a.subject.Library, Server: a.opt.Masters.Server, One: a.opt.One, JobResult: a.opt.Result(a.bench.Folder.Dir, a.started)}
 	r.Interrupted, r.Took = interrupted, time.Since(a.started)
 	for i, row := range a.rows {
 		if row == nil {
@@ -176,7 +176,7 @@ func (a *audit) card(interrupted bool) *Result {
 	if name, v := judge.ServerOf(a.versions); v != "" {
 		r.Versions[name] = v
 	}
-	r.Untested = a.untested
+	r.Untested, r.TooFew = a.untested, a.tooFew
 	return r
 }
 
@@ -253,7 +253,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 // described returns the subject whose client describes itself by hello.
 func (opt *Options) described(lock, service string, hello *workload.Hello) Subject {
 	return Subject{
-		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
+		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == 1 || opt.One, Extends: hello.Has(workload.CanExtend),
 		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
 		Queues: hello.DeadWaiter() > 0,
 	}
@@ -275,7 +275,8 @@ type audit struct {
 	mu       sync.Mutex
 	broken   map[string]bool   // situations with a broken property
 	versions map[string]string // of a run (judge.ServerOf)
-	untested map[string]string // of a run on a service: why what servers store is not judged, by property
+	untested map[string]string // of a run: why what rests on votes is not judged, by property
+	tooFew   string            // of a run: why it is not known how many masters the lock needs
 }
 
 // plan adds a series for each case of a situation that can run. Without any, it skips the

@@ -134,7 +134,7 @@ func (opt *Options) stored(early bool) *Result {
 	for _, f := range slices.Backward(folders) { // their names begin with the time
 		dir := filepath.Join(opt.Store.Dir, f.Name())
 		r, err := ReadResult(filepath.Join(dir, ResultFile))
-		if err != nil || r.Interrupted != early || r.Driver != opt.Driver || r.Server != opt.Masters.Server || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || (len(opt.Client) == 0 || opt.On != nil) && r.Lock != opt.Lock {
+		if err != nil || r.Interrupted != early || r.Driver != opt.Driver || r.One != opt.One || r.Server != opt.Masters.Server || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || (len(opt.Client) == 0 || opt.On != nil) && r.Lock != opt.Lock {
 			continue
 		}
 		its := slices.DeleteFunc(slices.Clone(situations), func(s Situation) bool { return s.ofSome() && r.Row(s.ID) == nil })

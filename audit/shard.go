@@ -45,7 +45,16 @@ func NewPart(opt Options, s search.Shard) (*search.Part[Sharded], error) {
 	for i := range situations {
 		ids = append(ids, situations[i].ID)
 	}
-	return search.NewPartOf[Sharded](ShardKind, &opt.JobOptions, map[string]string{"lock": opt.Lock, "client": strings.Join(opt.Client, " ")}, ids, s)
+	return search.NewPartOf[Sharded](ShardKind, &opt.JobOptions, opt.of(), ids, s)
+}
+
+// of returns what shards of one audit have in common.
+func (opt *Options) of() map[string]string {
+	of := map[string]string{"lock": opt.Lock, "client": strings.Join(opt.Client, " ")}
+	if opt.One {
+		of["masters"] = "1"
+	}
+	return of
 }
 
 // RunShard audits the situations that a shard has left, and adds the result of each to its part. A situation with

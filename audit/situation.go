@@ -121,10 +121,7 @@ func (s *Subject) judges(name string) bool {
 }
 
 // unread reports whether a level is about what servers store, and the subject's servers are a service: that is not read.
-// What is judged of the level nevertheless does not make it safe.
-func (s *Subject) unread(level string) bool {
-	return s.Service != "" && slices.ContainsFunc(checker.PropertiesOf([]string{level}), func(p checker.Property) bool { return p.Leads && p.Votes })
-}
+func (s *Subject) unread(level string) bool { return s.Service != "" && leadingVotes(level) != "" }
 
 func (s *Subject) kind() history.LockKind { return cmp.Or(s.Kind, history.Mutex) }
 

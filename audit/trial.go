@@ -40,7 +40,8 @@ type trial struct {
 	run      string            // folder of its run; empty: not stored
 	kept     bool              // a finding refers to it
 	versions map[string]string // of the run
-	untested map[string]string // on a service: why what servers store is not judged, by property
+	tooFew   string            // why it is not known how many masters the lock needs
+	untested map[string]string // why what rests on votes is not judged, by property
 	failed   string            // the error of the harness that ended it; empty: none
 }
 
@@ -73,7 +74,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		return nil, err
 	}
 	r := x.Result
-	t := &trial{scenario: x.Scenario, leases: r.Counts.Granted, fixed: checker.CannotExtend(history.Pack(x.History)), notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: x.Run, versions: r.Versions}
+	t := &trial{scenario: x.Scenario, leases: r.Counts.Granted, fixed: checker.CannotExtend(history.Pack(x.History)), notes: r.Notes, hints: r.Hints, waiting: r.Waiting, run: x.Run, versions: r.Versions, tooFew: r.TooFew}
 	faults := history.Faults(x.History.Ops)
 	add := func(v *checker.Result) {
 		if checker.Named(v.Name).NotOfLock {
@@ -90,7 +91,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		add(&r.Verdicts[i])
 	}
 	for name, why := range r.Untested {
-		if a.subject.Service != "" && checker.Named(name).Votes {
+		if r.Unseen != "" && checker.Named(name).Votes {
 			if t.untested == nil {
 				t.untested = map[string]string{}
 			}

@@ -1,6 +1,11 @@
 package audit
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"lockpick/checker"
+)
 
 // dimension is something in which uses of locks differ. A situation varies it; none does: no audit varies it.
 type dimension struct {
@@ -20,6 +25,19 @@ var dimensions = []dimension{
 	{"clocks", []string{"master-clock-forward", "master-clock-back", "master-drift", "client-clock-steps", "client-drift"}},
 	{"more than thirty clients", nil},
 	{"the version and the settings of Redis", nil},
+}
+
+// NotKnown says, in sentences without their full stops, what the audit could not see of the lock, and why.
+func (r *Result) NotKnown() (says []string) {
+	for _, p := range checker.Properties {
+		if why := r.Untested[p.Name]; why != "" && p.Leads {
+			says = append(says, fmt.Sprintf("Not tested: %s, and all that rests on votes: %s", p.Level, why))
+		}
+	}
+	if r.TooFew != "" {
+		says = append(says, "How many masters a lease needs is not known: "+r.TooFew)
+	}
+	return says
 }
 
 // NotVaried returns the names of what the tried situations did not vary.

@@ -162,11 +162,7 @@ func (x *Session) until(began time.Duration, e Event) (time.Duration, error) {
 
 // tokenOf returns the name of a lease: the token, if masters have stored it. Otherwise the votes do not say whose they are.
 func (x *Session) tokenOf(at use, token string) string {
-	voted := x.stored[token]
-	if token != "" && voted != nil {
-		for m := range voted {
-			x.asked[m] = true
-		}
+	if token != "" && x.stored[token] {
 		return token
 	}
 	x.named++
@@ -196,9 +192,6 @@ func (x *Session) conclude() {
 			x.forsake(at, u)
 		}
 	}
-	if n := len(x.c.masters.Masters()); len(x.asked) > 0 && len(x.asked) < n/2+1 {
-		x.c.unseen(fmt.Sprintf("no more than %d of %d masters ever stored a token, so the lock is none of a quorum: start as many masters as it uses", len(x.asked), n))
-	}
 }
 
 // keyNames returns the names of the locks that were reported.
@@ -213,10 +206,7 @@ func (x *Session) vote(client string, op history.Op, at time.Time) {
 	op.Value.Client = client
 	x.mu.Lock()
 	if op.Value.Command == history.CommandSet && op.Value.Yes {
-		if x.stored[op.Value.Token] == nil {
-			x.stored[op.Value.Token] = map[string]bool{}
-		}
-		x.stored[op.Value.Token][op.Process] = true
+		x.stored[op.Value.Token] = true
 	}
 	lock := x.locks[op.Key]
 	calling := x.calling(client)

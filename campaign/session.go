@@ -34,10 +34,9 @@ type Session struct {
 	over   bool // nothing begins or is recorded any more
 	faults map[int]*heldFault
 	uses   map[use]*lockUse
-	locks  map[string]bool            // names of the locks that were reported
-	stored map[string]map[string]bool // by token, the masters that said yes to storing it
-	asked  map[string]bool            // masters that were asked to store a reported token
-	named  int                        // tokens that the session has made up
+	locks  map[string]bool // names of the locks that were reported
+	stored map[string]bool // tokens that a master said yes to storing
+	named  int             // tokens that the session has made up
 }
 
 // Fault is an installed fault of a session.
@@ -64,7 +63,7 @@ func (o *Options) reported(h history.Header) history.Header {
 
 // serve records everything from the call of session to the end mark.
 func (c *campaign) serve(session func(context.Context, *Session) error) (err error) {
-	x := &Session{c: c, addresses: map[string][]string{}, settle: map[string]func() bool{}, faults: map[int]*heldFault{}, uses: map[use]*lockUse{}, stored: map[string]map[string]bool{}, asked: map[string]bool{}, locks: map[string]bool{}}
+	x := &Session{c: c, addresses: map[string][]string{}, settle: map[string]func() bool{}, faults: map[int]*heldFault{}, uses: map[use]*lockUse{}, stored: map[string]bool{}, locks: map[string]bool{}}
 	c.session = x
 	c.openAccount()
 	if c.lint, err = NewLint(len(c.masters.Masters()), 0, c.start); err != nil {

@@ -1,10 +1,13 @@
 package checker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"lockpick/checker/facts"
@@ -26,6 +29,9 @@ type Report struct {
 	// Unseen says why the votes do not describe the lock, so that no property that rests on them has a
 	// result; empty: they do.
 	Unseen string
+	// TooFew says that the clients asked fewer masters than a quorum has, so that it is not known how many the lock needs;
+	// empty: they asked enough.
+	TooFew string
 	// Disagreement is not empty if the sweep and porcupine decided mutual
 	// exclusion differently: a bug of Lockpick, and no verdict on the lock.
 	Disagreement string
@@ -36,7 +42,7 @@ func (r *Report) WhyUntested(p Property, h *history.Packed) string {
 	if len(r.By) > 0 && !slices.Contains(r.By, p) {
 		return "not asked for"
 	}
-	return p.WhyUntested(h, r.Unseen)
+	return cmp.Or(p.ExemptsKind(h.Header.LockKind()), r.blind(p, &h.Header), p.WhyUntested(h))
 }
 
 // Err returns the disagreement of the sweep and porcupine as an error, or nil if they agree.
@@ -80,11 +86,13 @@ func second(h *history.Packed) linearizability { return linearizable(h, Porcupin
 func checkPacked(h *history.Packed, second func(*history.Packed) linearizability, by ...Property) Report {
 	run := newRun(h)
 	run.second = second
-	unseen := unseen(h)
-	if unseen != "" { // the lock is of another kind than the votes describe
+	rep := Report{By: by, DeadOnArrival: run.deadOnArrival(), Unseen: unseen(h)}
+	if rep.Unseen != "" { // the lock is of another kind than the votes describe
 		run.History, run.Unfiltered = h.WithoutVotes(), h
+	} else if asked := run.asked(); len(asked) > 0 && len(asked) < run.Quorum() {
+		run.Asked = asked
+		rep.TooFew = fmt.Sprintf("of %d masters, the clients asked only %s for their leases: if the lock uses no more, say so (masters: %d)", h.Header.Masters, strings.Join(asked, " and "), len(asked))
 	}
-	rep := Report{By: by, DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
 	var judged []Property
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {
@@ -93,7 +101,7 @@ func checkPacked(h *history.Packed, second func(*history.Packed) linearizability
 		if h.Header.Reported && !p.Reported {
 			continue
 		}
-		if p.Votes && unseen != "" || p.ExemptsKind(run.Lock.Kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
+		if rep.blind(p, &h.Header) != "" || p.ExemptsKind(run.Lock.Kind) != "" || p.OnlyNamed && !slices.Contains(h.Header.Properties, p.Name) {
 			continue
 		}
 		judged = append(judged, p)
@@ -128,6 +136,38 @@ func unseen(h *history.Packed) string {
 		} else if first.Stored != k.Stored {
 			return fmt.Sprintf("%s acquired %s by %s on %s, and %s by %s on %s: which of these keys is the lease is not known", first.Client, k.Key, first.Form, first.Stored, k.Client, k.Form, k.Stored)
 		}
+	}
+	return ""
+}
+
+// asked returns the masters that clients asked for the leases of a history, or at least as many as a quorum has, if the votes
+// are read from what masters did. A lock that reports its votes says by itself how many it needs.
+func (r *run) asked() []string {
+	if !slices.ContainsFunc(r.History.Kinds(), func(k history.VoteKind) bool { return k.Form != "" }) {
+		return nil
+	}
+	votes, asked := r.VoteIndex(), map[string]bool{}
+	for _, l := range r.Leases {
+		all := votes.ByToken(l.Token)
+		for i := range all.Len() {
+			if k := all.Kind(i); k.Form != "" {
+				asked[k.Master] = true
+			}
+		}
+		if len(asked) >= r.Quorum() {
+			break
+		}
+	}
+	return slices.Sorted(maps.Keys(asked))
+}
+
+// blind returns why a property is not judged of a lock that the votes do not describe, or whose quorum is not known; or "".
+func (r *Report) blind(p Property, h *history.Header) string {
+	switch {
+	case r.Unseen != "" && p.Votes:
+		return "what the masters store is not certain to be leases: " + r.Unseen
+	case p.Counts && (r.TooFew != "" || r.Unseen != "" && h.Service == ""): // a service needs a majority of its servers
+		return "how many masters a lease needs is not certain: " + cmp.Or(r.TooFew, r.Unseen)
 	}
 	return ""
 }

@@ -8,7 +8,7 @@ import (
 
 var MinorityFailure = Property{
 	Name: "minority-failure", Level: "AV", Says: "while only a minority of masters fails, a client that asks is granted the lock within a bound",
-	Helps: FailMinorities,
+	Helps: FailMinorities, Counts: true,
 	rules: &rules{judge: (*run).minorityFailure, gaps: []gap{{nil, "no lease was granted while a minority of masters failed"}}},
 }
 

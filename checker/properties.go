@@ -20,6 +20,7 @@ type Property struct {
 
 	Needs           Feature `json:"-"` // what the lock or the guarded resource must have
 	Votes           bool    `json:"-"` // it rests on the masters' votes, or on the tokens that they store
+	Counts          bool    `json:"-"` // it rests on how many masters a lease needs
 	Main            bool    `json:"-"` // it decides about a run that names no property, and comes first in headlines
 	Leads           bool    `json:"-"` // it stands for its level, where somebody asks about the level
 	Leases          bool    `json:"-"` // it is about leases, and not about what their holders do

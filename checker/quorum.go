@@ -12,7 +12,7 @@ import (
 
 var Quorum = Property{
 	Name: "quorum", Level: "L1", Says: "an acquire returns a lease only with the yes answers of a quorum of masters",
-	Votes: true, Leads: true, ToleratesStalls: true, Reported: true,
+	Votes: true, Counts: true, Leads: true, ToleratesStalls: true, Reported: true,
 	rules: &rules{judge: (*run).quorumOfYes, gaps: []gap{{nil, "no lease was granted by recorded votes while the harness kept up"}}},
 }
 

@@ -70,14 +70,11 @@ func promisesNoTime(h *history.Packed) bool {
 	return leases > 0
 }
 
-// WhyUntested explains what a history lacks for a verdict on the property. unseen says why the votes do not describe the
-// lock; empty: they do.
-func (p Property) WhyUntested(h *history.Packed, unseen string) string {
+// WhyUntested explains what a history lacks for a verdict on the property.
+func (p Property) WhyUntested(h *history.Packed) string {
 	switch why := p.ExemptsKind(h.Header.LockKind()); {
 	case why != "":
 		return why
-	case unseen != "" && p.Votes:
-		return "what the masters store is not certain to be leases: " + unseen
 	case h.Header.Driver == history.Imported:
 		return "logs of a lock show its leases and critical sections, and nothing else"
 	case h.Header.Reported && !p.Reported:

@@ -30,6 +30,7 @@ type auditFlags struct {
 	junit, html, markdown, baseline string
 	updateBaseline, strict, asJSON  bool
 	store                           string
+	masters                         int
 	shard                           shardFlags
 	confirm                         audit.ConfirmOptions
 	programs                        trust
@@ -71,6 +72,7 @@ Exit codes: 0 nothing is broken (with --baseline: nothing newly), 1 something is
 interrupted, 64 bad usage or input, 70 an error of the harness.`,
 		Example: `  lockpick audit redlock                                   one of Lockpick's own, simulated
   lockpick audit --client 'python3 lock.py'                your lock, on redis-server processes
+  lockpick audit --client ./lock --masters 1               a lock that uses one master
   lockpick audit redis-py --budget full                    a client that comes with Lockpick
   lockpick audit redis-py go-redsync                       two of them, compared
   lockpick audit examples/services/etcd.yaml --trust       a lock on three servers of etcd
@@ -95,6 +97,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.SortFlags = false
 	f.StringVar(&flags.Lock, "lock", scenario.Defaults().Lock, "the lock to audit: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
 	f.StringVar(&flags.client, "client", "", "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then")
+	f.IntVar(&flags.masters, "masters", 0, "1: the lock uses one master (default: as many as the situations have, up to 6, unless the lock says 1)")
 	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(scenario.Drivers, ", ")+" (default: sim, with --client process; virtual for a lock that connects to its masters)")
 	f.StringVar(&flags.Budget, "budget", search.Quick, "how much to try: "+strings.Join(search.Budgets, ", "))
 	f.StringSliceVar(&flags.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
@@ -137,6 +140,12 @@ func runAudit(cmd *cobra.Command, args []string, flags auditFlags) error {
 	}
 	if cmd.Flags().Changed("replays") || cmd.Flags().Changed("attempts") {
 		return usageError{errors.New("--replays and --attempts are about a scoreboard: name the locks as arguments")}
+	}
+	if flags.One = flags.masters == 1; !flags.One && cmd.Flags().Changed("masters") {
+		return usageError{fmt.Errorf("--masters %d: audit has from 1 to 6 masters, as its situations say; only --masters 1 can be asked for, for a lock of one master", flags.masters)}
+	}
+	if flags.One && flags.On != nil {
+		return usageError{fmt.Errorf("--masters is about masters of Redis: the servers of %s are as many as the scenario says", flags.On.Service.Name)}
 	}
 	if flags.updateBaseline && flags.baseline == "" {
 		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}

@@ -117,6 +117,7 @@ func TestAuditBadInput(t *testing.T) {
 		`--driver: "cloud" is unknown`:                {"--driver", "cloud"},
 		`--client: no command is given`:               {"--client", " "},
 		`--client: clients that are processes need`:   {"--client", "true", "--driver", "sim"},
+		`only --masters 1 can be asked for`:           {"--masters", "3"},
 		`--update-baseline needs --baseline FILE`:     {"--update-baseline"},
 		`redis.yaml describes no service`:             {"redis.yaml"},
 		`junk.json is not a result of lockpick audit`: {"--baseline", "junk.json"},

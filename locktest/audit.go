@@ -117,6 +117,9 @@ func reportCard(t testing.TB, card *audit.Result, properties []string) {
 	if len(open) > 0 {
 		t.Logf("inconclusive:\n    %s", strings.Join(open, "\n    "))
 	}
+	for _, why := range card.NotKnown() {
+		t.Log(why)
+	}
 	if card.Interrupted {
 		t.Fatalf("the audit was interrupted after %d schedules: give it a longer For", card.Schedules)
 	}

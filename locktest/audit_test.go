@@ -42,6 +42,7 @@ func (h *heard) Helper()                      {}
 func (h *heard) Failed() bool                 { return len(h.errors) > 0 }
 func (h *heard) Errorf(f string, args ...any) { h.errors = append(h.errors, fmt.Sprintf(f, args...)) }
 func (h *heard) Fatalf(f string, args ...any) { h.errors = append(h.errors, fmt.Sprintf(f, args...)) }
+func (h *heard) Log(args ...any)              { h.logged += fmt.Sprintln(args...) }
 func (h *heard) Logf(f string, args ...any)   { h.logged += fmt.Sprintf(f, args...) + "\n" }
 
 // TestAudit: the battery fails the test of a lock that deletes the keys of others, in the situation that shows
@@ -80,5 +81,34 @@ func TestAudit(t *testing.T) {
 	}
 	if right.Count()[audit.Safe] < 20 {
 		t.Errorf("it is safe in %d cells only:\n%s", right.Count()[audit.Safe], h.logged)
+	}
+}
+
+// TestAuditOfALockThatUsesOneOfSeveralMasters: nobody said so, and it is convicted of nothing that a lock of one master cannot
+// do; the card says that it is not known how many masters it needs. What is wrong anyway is found.
+func TestAuditOfALockThatUsesOneOfSeveralMasters(t *testing.T) {
+	racetest.Exclude(t, "it runs some hundred schedules")
+	card, properties := auditIn(t, t.TempDir(), simple, []Option{Schedules(1)})
+	h := &heard{TB: t}
+	if reportCard(h, card, properties); h.Failed() {
+		t.Errorf("a correct lock is convicted:\n%s", strings.Join(h.errors, "\n"))
+	}
+	if !strings.Contains(strings.Join(strings.Fields(h.logged), " "), "of 5 masters, the clients asked only m1 for their leases: if the lock uses no more, say so (masters: 1)") {
+		t.Errorf("the card does not tell that one of five masters was asked:\n%s", h.logged)
+	}
+	for _, row := range card.Rows {
+		for _, c := range row.Cells {
+			for _, f := range c.Findings {
+				if f.Property == "quorum" && f.Outcome == audit.Safe && row.ID != "numbers-of-masters" {
+					t.Errorf("%s: the quorum is %s, and nobody knows it", row.ID, f.Outcome)
+				}
+			}
+		}
+	}
+	card, properties = auditIn(t, t.TempDir(), careless, []Option{Schedules(1), Properties("L1")})
+	h = &heard{TB: t}
+	reportCard(h, card, properties)
+	if all := strings.Join(h.errors, "\n"); !strings.Contains(all, "L1 own-keys") || strings.Contains(all, "L1 quorum") {
+		t.Errorf("it deletes the keys of others, and is convicted of:\n%s", all)
 	}
 }

@@ -116,10 +116,8 @@ func addWithout(names []string, row *audit.Row) []string {
 // notVaried says what the card says nothing about.
 func notVaried(r *audit.Result) string {
 	text := "Not varied: " + strings.Join(r.NotVaried(), ", ") + "."
-	for _, p := range checker.Properties {
-		if why := r.Untested[p.Name]; why != "" && p.Leads {
-			text += fmt.Sprintf(" Not tested: %s, and all that rests on votes: %s.", p.Level, why)
-		}
+	for _, why := range r.NotKnown() {
+		text += " " + why + "."
 	}
 	return text
 }

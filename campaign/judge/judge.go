@@ -45,7 +45,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}
-	r.Verdicts, r.Untested = report.Results, untested(p, report)
+	r.Verdicts, r.Untested, r.Unseen, r.TooFew = report.Results, untested(p, report), report.Unseen, report.TooFew
 	if head.Driver == history.Imported {
 		onlyCertain(&r.Verdicts[0])
 	}
@@ -61,6 +61,12 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 		if f.Problem != "" {
 			r.Notes = append(r.Notes, fmt.Sprintf("fault %d (%s) could not be healed: %s", f.ID, f.Name, f.Problem))
 		}
+	}
+	switch {
+	case report.Unseen != "" && head.Service == "":
+		r.Notes = append(r.Notes, "what rests on the masters' votes is not tested: "+report.Unseen)
+	case report.TooFew != "":
+		r.Notes = append(r.Notes, "how many masters a lease needs is not known: "+report.TooFew)
 	}
 	r.Notes = append(r.Notes, ofClients(h)...)
 	r.Notes = append(r.Notes, deaths(h.Ops)...)

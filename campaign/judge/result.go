@@ -39,6 +39,8 @@ type Result struct {
 	CutShort   string            `json:"cut_short,omitempty"`  // why the history is not that of a whole run
 	Properties []string          `json:"properties,omitempty"` // they decide the verdict; empty: see Conclude
 	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
+	Unseen     string            `json:"unseen,omitempty"`     // why the votes do not describe the lock; empty: they do
+	TooFew     string            `json:"too_few,omitempty"`    // why it is not known how many masters the lock needs; empty: it is
 
 	Verdicts         []checker.Result `json:"verdicts"`
 	Causes           []Cause          `json:"causes,omitempty"` // of the violations, those first that say most

@@ -124,5 +124,5 @@ func (r *Result) WhyNotTested(p checker.Property, h *history.History) string {
 	if why := r.Untested[p.Name]; why != "" {
 		return why
 	}
-	return p.WhyUntested(history.Pack(h), "") // the result is older than its reasons
+	return p.WhyUntested(history.Pack(h)) // the result is older than its reasons
 }

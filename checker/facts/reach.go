@@ -55,6 +55,9 @@ func (r Reach) Weakened(from, to time.Duration) bool { return Touches(r.weak, fr
 // mastersUsed returns the masters that the lock uses: all of them, or, for a lock with a quorum of
 // one, the masters that it sent commands to.
 func (r *Run) mastersUsed() []string {
+	if r.Asked != nil {
+		return r.Asked
+	}
 	return r.used.get(func() (used []string) {
 		seen := map[string]bool{}
 		for i := range r.History.Len() {
@@ -79,12 +82,11 @@ func (r *Run) ReachOf(client string) Reach {
 
 func (r *Run) findReach(client string) Reach {
 	used := r.mastersUsed()
-	spare := len(used) - r.Quorum() // how many masters may fail without preventing a quorum
 	var all [][]history.Span
 	for _, m := range used {
 		all = append(all, r.trouble(client, m))
 	}
-	weak := r.unsettled(times(all, spare+1), all)
+	weak := r.unsettled(times(all, r.canSpare(len(used))+1), all)
 	return Reach{weak: weak, Minority: Without(times(all, 1), weak)}
 }
 

@@ -18,6 +18,7 @@ type Run struct {
 	History     *history.Packed
 	Lock        Lock            // which holds and sections may overlap
 	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
+	Asked       []string        // the masters that clients asked, if they are fewer than a quorum has: they count as all that the lock uses
 	Leases      []*history.Lease
 	calls       *history.Calls
 	leaseByLine []int32 // by position in History: the index in Leases of the lease that the line is about, or -1
@@ -115,16 +116,27 @@ func (r *Run) following(process string, index int) iter.Seq[*history.Op] {
 	return r.History.Some(lines[first:])
 }
 
-// Quorum returns how many votes a grant needs; 0 if the header does not say.
+// Quorum returns how many votes a grant needs, at least; 0 if the header does not say.
 func (r *Run) Quorum() int {
 	h := &r.History.Header
 	switch {
+	case r.Asked != nil:
+		return len(r.Asked)
 	case h.Quorum > 0:
 		return h.Quorum
 	case h.Masters > 0:
 		return h.Masters/2 + 1
 	}
 	return 0
+}
+
+// canSpare returns how many of n masters a client can do without and still be granted the lock. If the votes do not describe
+// the lock, that is not known, and all count as needed. A service needs a majority of its servers.
+func (r *Run) canSpare(n int) int {
+	if r.Unfiltered != nil && r.History.Header.Service == "" {
+		return 0
+	}
+	return n - r.Quorum()
 }
 
 // Masters returns m1, m2, …, as many as the header says.

@@ -1,8 +1,10 @@
 package checker
 
 import (
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -181,10 +183,22 @@ func violatedKeys(overlaps []overlap) []string {
 }
 
 // checkUntil repeats a rapid test until its histories were of all kinds that it is about: the 20 histories of
-// -short, and now and then 100, may all be legal. A test of one kind only fails after 50 repetitions.
+// -short, and now and then 100, may all be legal. A test of one kind only fails after 50 repetitions, each of which draws others
+// with -rapid.seed, too.
 func checkUntil(t *testing.T, allKinds func() bool, check func(*rapid.T)) {
 	t.Helper()
-	for range 50 {
+	seed := flag.Lookup("rapid.seed").Value
+	first, err := strconv.ParseUint(seed.String(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seed.Set(seed.String())
+	for i := range uint64(50) {
+		if first != 0 {
+			if err := seed.Set(strconv.FormatUint(first+i, 10)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if rapid.Check(t, check); allKinds() {
 			return
 		}

@@ -130,7 +130,7 @@ FUZZ ?= 10000
 # Packages with fuzz targets, and the targets, as PACKAGE:TARGET.
 fuzzed = $(shell grep -roE '^func Fuzz[A-Za-z0-9]+' --include=*_test.go . | sed -E 's,/[^/]*:func ,:,')
 tests-portable:
-	@$(SUMMED) "$(TEST) -tags portable ./internal/architecture ./internal/modulepath" "$(TEST) ./internal/mutate -mutants=$(MUTANTS)" \
+	@$(SUMMED) "$(TEST) -count=1 -tags portable ./internal/architecture ./internal/modulepath" "$(TEST) ./internal/mutate -mutants=$(MUTANTS)" \
 	  $(foreach target,$(fuzzed),"$(TEST) -run '^$$' -fuzz '^$(word 2,$(subst :, ,$(target)))\$$' -fuzztime $(FUZZ)x -fuzzminimizetime 100x $(word 1,$(subst :, ,$(target)))")
 MUTANTS ?= 8
 

@@ -114,7 +114,7 @@ var mutants = []mutant{
 	{"checker/facts", "(*Run).Writes", "drop operand", "late", "a client that stands still writes late"},
 	{"checker/facts", "(*Run).ExcusedLate", "drop operand", "InTime", "a client is excused without standing still"},
 	{"checker/facts", "(*Run).Writes", "drop operand", "Fenced", "both resources are one"},
-	{"checker", "(*run).updates", "replace condition by before != nil && from != before", "before from", "an update read another line, not another value"},
+	{"checker", "(*run).updates", "replace condition by replaces && from != before", "before from", "an update read another line, not another value"},
 	{"checker", "(*run).updates", "drop operand", "Fenced", "the fenced resource is updated, too"},
 	{"checker", "(*run).decreasing", "replace >= by >", "l n Fence", "equal fencing tokens increase"},
 	{"checker/facts", "(*Run).InTime", "replace <= by <", "at end", "the last instant is late"},

@@ -59,6 +59,9 @@ func (a *audit) done(s *series, i int, t *trial, after time.Duration) (last int)
 	if t.versions != nil {
 		a.versions = t.versions
 	}
+	if t.leases > 0 {
+		a.worked.Store(true)
+	}
 	if t.untested != nil {
 		a.untested = t.untested
 	}

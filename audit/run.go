@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/campaign"
@@ -270,6 +271,7 @@ type audit struct {
 	series     []*series
 	skipped    map[string]string // reasons why situations are not applicable
 	runs       map[string]int    // number of stored runs by the property that they violate
+	worked     atomic.Bool       // the lock was granted in a schedule
 	decided    chan int          // situations of which all schedules are done
 
 	mu       sync.Mutex

@@ -67,8 +67,8 @@ func (s *series) scenario(i int) scenario.Scenario {
 // run runs one schedule and returns its result, or nil if ctx ended.
 func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	x, err := a.bench.Try(ctx, s.scenario(i), i == 0)
-	if p := (*scenario.Problem)(nil); errors.As(err, &p) && p.Field == "client" { // it did start when the audit began
-		return nil, errors.New(err.Error()) // not a mistake of the user, which would end the audit
+	if p := (*scenario.Problem)(nil); errors.As(err, &p) && (p.Field == "client" || p.Field == "lock" && a.worked.Load()) {
+		return nil, errors.New(err.Error()) // it did start, or work, before: not a mistake of the user, which would end the audit
 	}
 	if x == nil || err != nil {
 		return nil, err

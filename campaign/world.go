@@ -38,23 +38,24 @@ func (c *campaign) inWorld(f func() error) error {
 	tick := time.NewTicker(standstillEvery)
 	defer tick.Stop()
 	var stuck []workload.Stuck
-	for last, looks := c.seen.Load(), 0; ; {
+	still := world.Standstill{Every: standstillEvery}
+	for {
 		select {
 		case err := <-over:
 			return err
 		case <-tick.C:
 		}
-		if now := c.seen.Load(); now != last {
-			last, looks = now, 0
+		looks, counts := still.Check(c.seen.Load())
+		if looks == 0 || !counts {
 			continue
 		}
-		if looks == ignoredLooks && c.ignored() {
+		if looks > ignoredLooks && c.ignored() {
 			c.sim.frozen.Store(true)
 			return c.ignorant("it waits, but not through its Runtime")
 		}
 		// A call is the cause only if it is running in each check of the second half: if much happens in one
 		// instant, each check finds another call.
-		if looks++; looks == world.StandstillLooks/2 {
+		if looks == world.StandstillLooks/2 {
 			stuck = c.stuck()
 		} else if looks > world.StandstillLooks/2 {
 			now := c.stuck()

@@ -41,6 +41,8 @@ const afterwards = 5 * time.Second
 // left behind.
 func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster) error) error {
 	var masters atomic.Pointer[virtual.Cluster]
+	var name atomic.Value // of the bubble
+	name.Store("synctest bubble")
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -63,6 +65,7 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 			}
 		}()
 		synctest.Test(t, func(*testing.T) {
+			name.Store(bubbleOfCaller())
 			c := virtual.New(cfg, virtual.Options{Seed: seed})
 			masters.Store(c)
 			defer time.Sleep(afterwards) // in virtual time
@@ -74,34 +77,42 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 	}()
 	tick := time.NewTicker(standstillEvery)
 	defer tick.Stop()
-	for last, looks := int64(-1), 0; ; {
+	still := world.Standstill{Every: standstillEvery}
+	for {
 		select {
 		case err := <-done:
 			return err
 		case <-tick.C:
 		}
-		c := masters.Load()
-		if c != nil && c.Calls() != last {
-			last, looks = c.Calls(), 0
-			continue
+		c, progress := masters.Load(), int64(0)
+		if c != nil {
+			progress = c.Calls()
 		}
-		looks++
+		looks, _ := still.Check(progress)
 		if looks >= ignoredLooks && c != nil && c.Dials() == 0 {
-			return &scenario.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill()}
+			return &scenario.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill(name.Load().(string))}
 		}
 		if looks >= world.StandstillLooks {
-			return errors.New("virtual time stands still: a goroutine waits for a mutex whose holder waits for time or the network, or for something outside of the bubble, or it never waits. " + standstill())
+			return errors.New("virtual time stands still: a goroutine waits for a mutex whose holder waits for time or the network, or for something outside of the bubble, or it never waits. " + standstill(name.Load().(string)))
 		}
 	}
 }
 
-// standstill lists the goroutines that keep virtual time from passing.
-func standstill() string {
+// bubbleOfCaller returns how stacks name the bubble that the caller is in, such as "synctest bubble 7]".
+func bubbleOfCaller() string {
+	room := make([]byte, 256)
+	head, _, _ := strings.Cut(string(room[:runtime.Stack(room, false)]), "\n")
+	i := strings.Index(head, "synctest bubble ")
+	return strings.TrimSuffix(head[max(i, 0):], ":")
+}
+
+// standstill lists the goroutines that keep virtual time from passing in a bubble.
+func standstill(bubble string) string {
 	room := make([]byte, 4<<20)
 	var guilty []string
 	for stack := range strings.SplitSeq(string(room[:runtime.Stack(room, true)]), "\n\n") {
 		head, _, _ := strings.Cut(stack, "\n")
-		if strings.Contains(head, "synctest bubble") && !strings.Contains(head, "(durable)") {
+		if strings.Contains(head, bubble) && !strings.Contains(head, "(durable)") {
 			guilty = append(guilty, stack)
 		}
 	}

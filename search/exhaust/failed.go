@@ -99,14 +99,17 @@ func (x *execution) toItsEnd() error {
 	go func() { over <- x.run() }()
 	look := time.NewTicker(standstillEvery)
 	defer look.Stop()
-	for range world.StandstillLooks {
+	still := world.Standstill{Every: standstillEvery}
+	for {
 		select {
 		case err := <-over:
 			return x.blame(err)
 		case <-look.C:
 		}
+		if looks, _ := still.Check(0); looks >= world.StandstillLooks {
+			return x.giveUp()
+		}
 	}
-	return x.giveUp()
 }
 
 // blame turns the error of a world that could not end into the failed call that caused it.

@@ -13,14 +13,6 @@ import (
 // real clock in a world is conspicuous.
 var Epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Virtual time may stop for ever: something blocks or computes and never waits in it. Whoever runs a
-// simulation gives up if nothing has happened in StandstillLooks checks in a row, StandstillEvery of real
-// time apart. Checks are counted, so that a suspended machine loses only one of them.
-const (
-	StandstillLooks = 20
-	StandstillEvery = 500 * time.Millisecond
-)
-
 // World runs a program in virtual time, in which everything follows from one seed. It belongs to
 // the goroutine that calls Run. Nothing in it is safe for concurrent use, and nothing needs to be,
 // because its coroutines take turns.

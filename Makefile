@@ -116,7 +116,7 @@ tests:
 
 # Three lanes: all of them wait for masters, clients and browsers for a third of their time.
 tests-real:
-	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 4 -e $(SIMULATED)))" \
+	@$(SUMMED) "$(TEST) -race $(call more,$(MASTERS)) -p 1 -parallel 5" "$(TEST) -race $(if $(filter all,$(SAMPLE)),$(SIMULATED),$(shell shuf -n 2 -e $(SIMULATED)))" \
 	  --beside "$(TEST) $(call more,$(PROGRAMS)) -p 1 -parallel 3" \
 	  --beside "cd examples/reported && $(TEST) -count=1 -tags real . -driver process" $(TESTED:%="cd % && $(TEST) ./...") \
 	  "$(TEST) $(call more,$(SAMPLED)) -p 1 -parallel 3" "$(TEST) -count=1 -tags real -run '$$(.ci/tests 'sampletest\.' ./campaign)' ./campaign"

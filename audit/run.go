@@ -255,7 +255,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 func (opt *Options) described(lock, service string, hello *workload.Hello) Subject {
 	return Subject{
 		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == 1 || opt.One, Extends: hello.Has(workload.CanExtend),
-		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
+		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Skews(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
 		Queues: hello.DeadWaiter() > 0,
 	}
 }

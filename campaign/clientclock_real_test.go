@@ -14,8 +14,8 @@ import (
 	"lockpick/nemesis"
 )
 
-// bentClients runs unmodified clients on one master, with one fault of all their clocks for the whole run.
-func bentClients(t *testing.T, clock string, client ...string) scenario.Scenario {
+// skewedClients runs unmodified clients on one master, with one fault of all their clocks for the whole run.
+func skewedClients(t *testing.T, clock string, client ...string) scenario.Scenario {
 	t.Helper()
 	s := foreignScenario(t, client...)
 	s.Faults = nil
@@ -25,7 +25,7 @@ func bentClients(t *testing.T, clock string, client ...string) scenario.Scenario
 	return s
 }
 
-// debianRedisPy skips the test without redis-py, and without what bends its clocks.
+// debianRedisPy skips the test without redis-py, and without what skews its clocks.
 func debianRedisPy(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
@@ -44,7 +44,7 @@ func debianRedisPy(t *testing.T) {
 // clocks, and the master forgets it by its own. The explanation names the fault.
 func TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion(t *testing.T) {
 	t.Parallel()
-	s := bentClients(t, "x0.2", "redis-py")
+	s := skewedClients(t, "x0.2", "redis-py")
 	debianRedisPy(t)
 	h, r := mustRun(t, s)
 	v := verdictAt(r, "L2")
@@ -58,13 +58,13 @@ func TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion(t *testing.T) {
 	if story := strings.Join(said, "\n"); !strings.Contains(story, "ran at 0.2 times the true rate") || !strings.Contains(story, "client-clock #1") {
 		t.Errorf("the explanation does not name the fault:\n%s", story)
 	}
-	bent := 0
+	skewed := 0
 	for _, op := range h.Ops {
 		if op.F == history.FClock && op.Value.Rate == 0.2 {
-			bent++
+			skewed++
 		}
 	}
-	if bent == 0 {
+	if skewed == 0 {
 		t.Error("the history has no change of a clock")
 	}
 }
@@ -72,7 +72,7 @@ func TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion(t *testing.T) {
 // TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary that measures with the monotonic clock.
 func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
 	t.Parallel()
-	s := bentClients(t, "+1h", "redis-py")
+	s := skewedClients(t, "+1h", "redis-py")
 	debianRedisPy(t)
 	s.TimeLimit, s.Hold = 5*time.Second, "0s..50ms"
 	h, r := mustRun(t, s)
@@ -85,17 +85,17 @@ func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
 	}
 }
 
-// TestClientsWhoseClocksCannotBeBent: the fault is skipped, and what rests on it is inconclusive, with the reason.
-func TestClientsWhoseClocksCannotBeBent(t *testing.T) {
+// TestClientsWhoseClocksCannotBeSkewed: the fault is skipped, and what rests on it is inconclusive, with the reason.
+func TestClientsWhoseClocksCannotBeSkewed(t *testing.T) {
 	t.Parallel()
 	const script = `read l; echo '{"type":"ok","masters":1}'; while read -r l; do case $l in *'"exit"'*) exit;; *) echo '{"type":"fail","error":"no"}';; esac; done`
-	s := bentClients(t, "x0.2", "env", "-i", "sh", "-c", script)
+	s := skewedClients(t, "x0.2", "env", "-i", "sh", "-c", script)
 	if _, err := testDrivers.ProgramClocks(t.Context()); err != nil {
 		t.Skip(err)
 	}
 	s.TimeLimit = time.Second
 	h, r := mustRun(t, s)
-	const why = "the clients' clocks cannot be bent: "
+	const why = "the clients' clocks cannot be skewed: "
 	faults := history.Faults(h.Ops)
 	if len(faults) != 1 || faults[0].Installed || !strings.HasPrefix(faults[0].Skipped, why) || strings.Count(faults[0].Skipped, why) != 1 || !strings.Contains(faults[0].Skipped, "cleared its environment") {
 		t.Errorf("faults %+v", faults)

@@ -58,9 +58,9 @@ func (opt *Options) findClient(s *scenario.Scenario) error {
 	return err
 }
 
-// meet starts the command of the clients once to read its description of itself. If bend is set, it also
+// meet starts the command of the clients once to read its description of itself. If skew is set, it also
 // determines whether the clients' clocks can be changed, even if the run has no faults of clocks.
-func (c *campaign) meet(bend bool) error {
+func (c *campaign) meet(skew bool) error {
 	if !c.s.RunsCommand() {
 		return nil
 	}
@@ -72,8 +72,8 @@ func (c *campaign) meet(bend bool) error {
 	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
 	site.Record, site.Observe = func(history.Op, time.Duration) {}, nil
 	command := c.command()
-	if bend {
-		command.Clocks = c.bendClocks
+	if skew {
+		command.Clocks = c.skewClocks
 	}
 	client, err := c.opt.Drivers.Client(command, site)
 	if err != nil {
@@ -104,8 +104,8 @@ func (c *campaign) meet(bend bool) error {
 		c.s.Extend = 0
 	}
 	c.opt.Progress("%s", c.introduction())
-	if !c.hello.Bends() && slices.ContainsFunc(c.s.FaultNames(), fault.BendsClients) {
-		c.opt.Progress("faults of the clients' clocks will be skipped: %v", c.hello.Unbent)
+	if !c.hello.Skews() && slices.ContainsFunc(c.s.FaultNames(), fault.SkewsClients) {
+		c.opt.Progress("faults of the clients' clocks will be skipped: %v", c.hello.NoSkew)
 	}
 	return nil
 }
@@ -133,17 +133,17 @@ func (c *campaign) command() workload.Command {
 	}
 	command := workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
 	if c.s.RunsCommand() {
-		if slices.ContainsFunc(c.s.FaultNames(), fault.BendsClients) && !c.hello.Has(workload.CanClock) { // otherwise nothing bends them
-			command.Clocks = c.bendClocks
+		if slices.ContainsFunc(c.s.FaultNames(), fault.SkewsClients) && !c.hello.Has(workload.CanClock) { // otherwise nothing skews them
+			command.Clocks = c.skewClocks
 		}
 	}
 	return command
 }
 
-// bendClocks makes the clocks of a client that cannot change its own clock.
-func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
-	if c.hello.Unbent != nil { // known since meet started the command
-		return nil, c.hello.Unbent
+// skewClocks makes the clocks of a client that cannot change its own clock.
+func (c *campaign) skewClocks() (workload.ProgramClocks, error) {
+	if c.hello.NoSkew != nil { // known since meet started the command
+		return nil, c.hello.NoSkew
 	}
 	return c.opt.Drivers.ProgramClocks(c.outer)
 }

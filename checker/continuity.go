@@ -40,7 +40,7 @@ func (r *run) continuity() *judgement {
 	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
 			asked, ok := r.CalledAt(g.Index)
-			if g.Bent || !ok || !r.InWindow(g.At) {
+			if g.Skewed || !ok || !r.InWindow(g.At) {
 				continue
 			}
 			voted, x := r.unbroken(l, l.Grants[i], g, asked, ttl)

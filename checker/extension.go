@@ -46,7 +46,7 @@ func (r *run) extension() *judgement {
 	why := "came when the lease was over"
 	for _, l := range r.Leases {
 		for i, g := range l.Grants[1:] {
-			if g.Bent || !r.InWindow(g.At) {
+			if g.Skewed || !r.InWindow(g.At) {
 				continue
 			}
 			granted = append(granted, g.At)

@@ -52,7 +52,7 @@ func (r *run) minValidity() *judgement {
 				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on the next grant is judged
 			}
 			relied := min(until, l.Over())
-			if g.Bent || g.Endless() || relied <= g.At || !r.InWindow(g.At) {
+			if g.Skewed || g.Endless() || relied <= g.At || !r.InWindow(g.At) {
 				continue
 			}
 			judged = append(judged, g.At)

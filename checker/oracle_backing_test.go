@@ -31,19 +31,19 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 	before := 0    // the grant that it extends; a clock change grants nothing
 	if i > 0 {
 		for j := range i {
-			if !a.grants[j].bent {
+			if !a.grants[j].skewed {
 				before = j
 			}
 		}
 		since = a.grants[before].at
-		itself := slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.bent && x.asked < 0 }) || o.askedUncalled(a)
+		itself := slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.skewed && x.asked < 0 }) || o.askedUncalled(a)
 		if g.asked >= 0 && !itself {
 			since = max(since, o.ops[g.asked].Time)
 		}
 		first = since
 		if itself {
 			for j := before; j > 0; j-- { // that call may still be pending, if the extension that returned was the lock's own
-				if x := a.grants[j]; !x.bent && x.asked >= 0 {
+				if x := a.grants[j]; !x.skewed && x.asked >= 0 {
 					since = min(since, o.ops[x.asked].Time)
 					break
 				}
@@ -62,7 +62,7 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 			}
 			first = since
 			for j, x := range a.grants[:i] {
-				if j > 0 && !x.bent && x.at > since+o.slack {
+				if j > 0 && !x.skewed && x.at > since+o.slack {
 					if backed, known, from := o.rests(a, j); backed || !known {
 						extensions++
 						first = min(first, from)

@@ -117,12 +117,12 @@ func (o *oracle) quorumGranted() (f finding) {
 		}
 		again := s.next <= mine.to && s.next > by
 		cancelled := mine.to-mine.from >= 3*o.ttl || next == nil || h.line >= 0 && mine.from < h.at && next.from >= h.at
-		bent := slices.ContainsFunc(o.faults, func(f *fault) bool {
+		skewed := slices.ContainsFunc(o.faults, func(f *fault) bool {
 			return f.name == "client-clock" && f.installed && slices.Contains(f.clients, s.client) && f.began <= mine.to && s.began <= f.to
 		})
 		switch {
 		case by-s.began > o.ttl/2, mine.open, mine.key != s.key, mine.to < by, mine.to >= o.interrupted, !again && (cancelled || mine.ok),
-			o.stopped(s.client, s.began, mine.to), o.crashed(s.client, s.began, mine.to), o.stalled(s.began-o.slack, by+o.slack), bent:
+			o.stopped(s.client, s.began, mine.to), o.crashed(s.client, s.began, mine.to), o.stalled(s.began-o.slack, by+o.slack), skewed:
 			continue
 		}
 		at = append(at, by)

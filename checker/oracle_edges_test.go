@@ -79,7 +79,7 @@ func TestBounds(t *testing.T) {
 3s     c1 extend invoke k0 t1
 3001ms m1,m2,m3 vote extend yes k0 t1 c1
 3002ms c1 extend ok k0 t1 until=5s`, true},
-		{"the same where clocks were bent", Continuity, granted + `
+		{"the same where clocks were skewed", Continuity, granted + `
 500ms  nemesis clock install 1 m1,m2,m3
 3s     c1 extend invoke k0 t1
 3001ms m1,m2,m3 vote extend yes k0 t1 c1

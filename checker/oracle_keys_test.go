@@ -30,7 +30,7 @@ func (o *oracle) minValidity() (f finding) {
 	for _, a := range o.acqs {
 		violated := false
 		for i, g := range a.grants {
-			if g.bent || !o.observed(a) {
+			if g.skewed || !o.observed(a) {
 				continue
 			}
 			relied := min(g.until, a.relied())
@@ -219,8 +219,8 @@ func (o *oracle) restarted(master string, from, to time.Duration) bool {
 	return false
 }
 
-// bent says whether a fault changed a master's clock or memory between two times.
-func (o *oracle) bent(master string, from, to time.Duration) bool {
+// skewed says whether a fault changed a master's clock or memory between two times.
+func (o *oracle) skewed(master string, from, to time.Duration) bool {
 	for _, f := range o.faults {
 		if f.installed && (f.name == "clock" || f.name == "memory") && slices.Contains(f.masters, master) && f.began <= to && from <= f.to {
 			return true
@@ -235,7 +235,7 @@ func (o *oracle) continuity() (f finding) {
 	var at []time.Duration
 	for _, a := range o.acqs {
 		for i, g := range a.grants {
-			if g.bent || g.line == a.line || g.asked < 0 {
+			if g.skewed || g.line == a.line || g.asked < 0 {
 				continue
 			}
 			voted, whole := 0, 0
@@ -309,7 +309,7 @@ func (o *oracle) unbroken(a *acquisition, g grant, master string) (extended, kep
 	if o.restarted(master, earlier.sent, yes.at) { // a restart may restore a key that was gone before it
 		return true, true
 	}
-	return true, yes.sent <= earlier.at+o.ttl+o.ttl/50+o.slack || o.bent(master, earlier.sent, yes.at)
+	return true, yes.sent <= earlier.at+o.ttl+o.ttl/50+o.slack || o.skewed(master, earlier.sent, yes.at)
 }
 
 // ownKeys finds the yes of a master to a release or an extension of a client whose own key it
@@ -406,7 +406,7 @@ func (o *oracle) stillThere(set, v *vote) bool {
 			return false
 		}
 	}
-	return !o.explained(set, from, v.at+o.slack) && !o.crashed(set.client, from, v.at+o.slack) && !o.restarted(set.master, from, v.at) && !o.bent(set.master, from, v.at) && !o.stalled(from, v.at)
+	return !o.explained(set, from, v.at+o.slack) && !o.crashed(set.client, from, v.at+o.slack) && !o.restarted(set.master, from, v.at) && !o.skewed(set.master, from, v.at) && !o.stalled(from, v.at)
 }
 
 // explained says whether a call of release by the client of a SET, or a change that somebody else made, tells how its key may
@@ -457,5 +457,5 @@ func (o *oracle) takenAway(a, b *vote) bool {
 			return false
 		}
 	}
-	return !o.explained(a, from, b.at+o.slack) && !o.crashed(a.client, from, b.at+o.slack) && !o.restarted(a.master, from, b.at) && !o.bent(a.master, from, b.at) && !o.stalled(from, b.at)
+	return !o.explained(a, from, b.at+o.slack) && !o.crashed(a.client, from, b.at+o.slack) && !o.restarted(a.master, from, b.at) && !o.skewed(a.master, from, b.at) && !o.stalled(from, b.at)
 }

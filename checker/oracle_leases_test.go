@@ -444,14 +444,14 @@ func (o *oracle) extension() (f finding) {
 	var at []time.Duration
 	for _, a := range o.acqs {
 		for i, g := range a.grants[1:] {
-			if g.bent {
+			if g.skewed {
 				continue
 			}
 			at = append(at, g.at)
 			backed, known := o.backed(a, i+1)
 			before := a.grants[i]
 			end := before.until
-			if !before.bent {
+			if !before.skewed {
 				end += o.ttl / 50 // the margin for the drift of clocks
 			}
 			late := g.at - end

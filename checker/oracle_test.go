@@ -59,7 +59,7 @@ type acquisition struct {
 type grant struct {
 	line      int
 	at, until time.Duration
-	bent      bool
+	skewed    bool
 	asked     int // the line of the extension's invocation, or -1
 }
 
@@ -244,7 +244,7 @@ func (o *oracle) follow() {
 		case op.F == history.FExtend && op.Type == history.OK:
 			a.grants = append(a.grants, grant{line: i, at: op.Time, until: op.Value.ValidUntil, asked: o.invocation(i)})
 		case op.F == history.FClock && op.Time < a.grants[len(a.grants)-1].until:
-			a.grants = append(a.grants, grant{line: i, at: op.Time, until: op.Value.ValidUntil, bent: true})
+			a.grants = append(a.grants, grant{line: i, at: op.Time, until: op.Value.ValidUntil, skewed: true})
 		}
 	}
 }

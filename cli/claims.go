@@ -214,7 +214,7 @@ func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreig
 		return "its leases cannot be extended"
 	case s.Wait > 0 && foreign:
 		return "it does not wait for replicas"
-	case slices.ContainsFunc(s.FaultNames(), fault.BendsClients) && (kind.Connects || !can.Bends()):
+	case slices.ContainsFunc(s.FaultNames(), fault.SkewsClients) && (kind.Connects || !can.Skews()):
 		return "the clocks of its clients cannot be changed"
 	}
 	for _, step := range s.Schedule {

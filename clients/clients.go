@@ -191,9 +191,9 @@ func (c Client) Needs() string {
 	return strings.Join(all, "; ")
 }
 
-// Bends reports whether the clock shim can change the client's clocks, where the shim can be built.
+// Skews reports whether the clock shim can change the client's clocks, where the shim can be built.
 // It cannot change those of a Go program, which reads clocks without the C library.
-func (c Client) Bends() bool { return c.file != "" }
+func (c Client) Skews() bool { return c.file != "" }
 
 // Named returns the client with a name, and whether it exists.
 func Named(name string) (Client, bool) {

@@ -15,10 +15,10 @@ func (s Span) Empty() bool { return s.To <= s.From }
 // Grant is the return of an acquire or an extension, which tells a client that it may rely on a
 // lease.
 type Grant struct {
-	Index int           // index of the operation
-	At    time.Duration // when it returned
-	Until time.Duration // end of the validity
-	Bent  bool          // not a grant: a change of the client's clock changed the end of the lease
+	Index  int           // index of the operation
+	At     time.Duration // when it returned
+	Until  time.Duration // end of the validity
+	Skewed bool          // not a grant: a change of the client's clock changed the end of the lease
 }
 
 // ModeChange is a downgrade or an upgrade of a lease of a read-write lock. A downgrade counts from its call, like a
@@ -285,7 +285,7 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 	case op.F == FExtend && op.Type == OK:
 		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
 	case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // a lease that is over stays over
-		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
+		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Skewed: true})
 	case op.F == FLost && l.LostIndex < 0: // Delay dates the event back; it may be recorded after the release
 		l.LostIndex, l.Lost = op.Index, max(op.Time-op.Value.Delay, l.Grants[len(l.Grants)-1].At)
 	case op.F == FRelease && l.ReleaseIndex < 0:

@@ -332,9 +332,9 @@ func TestOptionsThatAFunctionDoesNotUseAreErrors(t *testing.T) {
 	}
 }
 
-// TestClocksOfClientsAreNotBent: the lock reads the time of the bubble, so that a fault of a client's clock would change only
+// TestClocksOfClientsAreNotSkewed: the lock reads the time of the bubble, so that a fault of a client's clock would change only
 // what the harness makes of the lease's end.
-func TestClocksOfClientsAreNotBent(t *testing.T) {
+func TestClocksOfClientsAreNotSkewed(t *testing.T) {
 	c := prepare(t, "Explore", nil, simple, []Option{Masters(1)})
 	s := c.base
 	s.Faults = []string{"client-clock"}

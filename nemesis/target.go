@@ -174,7 +174,7 @@ func (n *Nemesis) findLeader(ctx context.Context, s plannedStep) (cluster.Master
 
 var errNoLeader = errors.New("independent masters have no leader")
 
-var errClockBusy = errors.New("the clocks of all of its clients are bent by another fault already")
+var errClockBusy = errors.New("the clocks of all of its clients are skewed by another fault already")
 
 func named(all []cluster.Master, names []string) []cluster.Master {
 	return slices.DeleteFunc(slices.Clone(all), func(m cluster.Master) bool { return !slices.Contains(names, m.Name()) })

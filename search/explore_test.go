@@ -194,9 +194,9 @@ func TestSeveralStatementsHoldTogether(t *testing.T) {
 }
 
 // A violation is distinct by what explains it: the faults that its explanation names, and
-// those that bend the clock of a client that takes part.
+// those that skew the clock of a client that takes part.
 func TestReasonsNameTheFaultsOfClients(t *testing.T) {
-	bent := &history.Fault{ID: 3, Name: "client-clock", Installed: true, Began: time.Second, Clients: []string{"c1"}, Params: map[string]string{"clock": "x0.3"}}
+	skewed := &history.Fault{ID: 3, Name: "client-clock", Installed: true, Began: time.Second, Clients: []string{"c1"}, Params: map[string]string{"clock": "x0.3"}}
 	kill := &history.Fault{ID: 4, Name: "kill", Installed: true, Began: time.Second, Masters: []string{"m1"}}
 	for _, c := range []struct {
 		name   string
@@ -205,9 +205,9 @@ func TestReasonsNameTheFaultsOfClients(t *testing.T) {
 		want   string
 	}{
 		{"named", []*history.Fault{kill}, narrative.Violation{Faults: []int{4}, At: 2 * time.Second}, "kill"},
-		{"the clock of a client", []*history.Fault{bent, kill}, narrative.Violation{Clients: []string{"c2", "c1"}, At: 2 * time.Second}, "client-clock"},
-		{"the clock of another", []*history.Fault{bent}, narrative.Violation{Clients: []string{"c2", "c3"}, At: 2 * time.Second}, "no fault is known to explain it"},
-		{"a clock that is bent later", []*history.Fault{bent}, narrative.Violation{Clients: []string{"c1"}, At: time.Millisecond}, "without a fault"},
+		{"the clock of a client", []*history.Fault{skewed, kill}, narrative.Violation{Clients: []string{"c2", "c1"}, At: 2 * time.Second}, "client-clock"},
+		{"the clock of another", []*history.Fault{skewed}, narrative.Violation{Clients: []string{"c2", "c3"}, At: 2 * time.Second}, "no fault is known to explain it"},
+		{"a clock that is skewed later", []*history.Fault{skewed}, narrative.Violation{Clients: []string{"c1"}, At: time.Millisecond}, "without a fault"},
 		{"nothing", nil, narrative.Violation{At: time.Second}, "without a fault"},
 	} {
 		if got := reasonOf(checker.MutualExclusion, c.v, explaining(c.v, c.faults), c.faults); got != "L2 mutual-exclusion: "+c.want {

@@ -155,7 +155,7 @@ func (c *client) renew(lock Lock) error {
 	if c.requestedClock == nil {
 		return nil
 	}
-	b, ok := lock.(bender)
+	b, ok := lock.(skewable)
 	if !ok {
 		c.confirmedClock = *c.requestedClock
 		return nil
@@ -164,7 +164,7 @@ func (c *client) renew(lock Lock) error {
 	if now {
 		c.confirmedClock = *c.requestedClock
 	}
-	if errors.Is(err, ErrGone) || errors.Is(err, ErrUnbent) { // its next call reports that it has ended again
+	if errors.Is(err, ErrGone) || errors.Is(err, ErrNoSkew) { // its next call reports that it has ended again
 		return nil
 	}
 	return err
@@ -333,7 +333,7 @@ func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time
 		}
 	}
 	end := c.leaseClock().Now().Add(d)
-	for c.sleep(ctx, lease, end) { // the clock was bent, so compute the remaining time again
+	for c.sleep(ctx, lease, end) { // the clock was skewed, so compute the remaining time again
 	}
 	return lease, true
 }
@@ -359,7 +359,7 @@ func (c *client) left(lease Lease) time.Duration {
 }
 
 // sleep sleeps until the given time, but only while the client may rely on the lease, ctx has not
-// ended and the lease is not known to be over. bent reports whether the clock was bent meanwhile.
+// ended and the lease is not known to be over. skewed reports whether the clock was skewed meanwhile.
 func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (clockChanged bool) {
 	over, end := c.w.runtime.WithCancelCause(lease.Context())
 	defer end(nil)

@@ -35,7 +35,7 @@ func TestClockLaws(t *testing.T) {
 			}
 			rate, last, ahead := 1.0, c.Now(), time.Duration(0)
 			for range rapid.IntRange(1, 20).Draw(t, "steps") {
-				if rapid.Bool().Draw(t, "bend") {
+				if rapid.Bool().Draw(t, "skew") {
 					before := c.Now()
 					rate = rates().Draw(t, "rate")
 					ahead = time.Duration(rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "ahead"))

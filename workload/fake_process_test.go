@@ -81,7 +81,7 @@ func (p *fakeProcess) SetClock(to cluster.Clock) (now bool, err error) {
 	for i, l := range p.leases {
 		l.until = p.clock.True(shows[i])
 	}
-	p.env.Runtime.Go(func() { p.env.Bent(to) })
+	p.env.Runtime.Go(func() { p.env.Skewed(to) })
 	return false, nil
 }
 

@@ -20,19 +20,19 @@ type Command struct {
 	// Log opens the file to which a client process's stderr is appended; nil: only the end of
 	// stderr is kept.
 	Log func(client string) (io.WriteCloser, error)
-	// Clocks makes the clocks of a client that cannot bend its own; nil: such clients keep the
+	// Clocks makes the clocks of a client that cannot skew its own; nil: such clients keep the
 	// machine's clocks.
 	Clocks func() (ProgramClocks, error)
 }
 
 // ProgramClocks are the clocks of a program that runs unchanged, with Env in its environment. They
-// are right until Set bends them. Times are readings of the machine's CLOCK_MONOTONIC, in ns.
+// are right until Set skews them. Times are readings of the machine's CLOCK_MONOTONIC, in ns.
 type ProgramClocks interface {
 	Env() []string
-	// Bend returns nil if the processes of a group use the clocks, and otherwise the reason why one
+	// Skew returns nil if the processes of a group use the clocks, and otherwise the reason why one
 	// does not.
-	Bend(group int) error
-	// Set bends them at once, also those of a stopped process.
+	Skew(group int) error
+	// Set skews them at once, also those of a stopped process.
 	Set(to cluster.Clock) error
 	Shown(at int64) int64   // the reading of the program's monotonic clock at a true time
 	True(shown int64) int64 // the inverse of Shown; for a future reading, the result changes with each Set
@@ -55,9 +55,9 @@ type Hello struct {
 	RetryMS      float64 `json:"retry_ms,omitempty"`       // the longest time between two attempts to acquire a key that nobody holds; 0: not stated
 	DeadWaiterMS float64 `json:"dead_waiter_ms,omitempty"` // how long a lock with a queue waits for each waiter that is gone; 0: not stated
 
-	// Unbent is the reason why its clocks cannot be bent; nil: the client can (CanClock), or the
-	// harness can, or the run does not bend clocks.
-	Unbent error `json:"-"`
+	// NoSkew is the reason why its clocks cannot be skewed; nil: the client can (CanClock), or the
+	// harness can, or the run does not skew clocks.
+	NoSkew error `json:"-"`
 }
 
 // These are the optional parts of the protocol. A client without any of them can acquire, release
@@ -93,9 +93,9 @@ func (h *Hello) DeadWaiter() time.Duration { return milliseconds(h.DeadWaiterMS)
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// Bends reports whether the client or the harness can bend the client's clocks. It is also true in
-// a run that does not bend clocks.
-func (h *Hello) Bends() bool { return h.Has(CanClock) || h.Unbent == nil }
+// Skews reports whether the client or the harness can skew the client's clocks. It is also true in
+// a run that does not skew clocks.
+func (h *Hello) Skews() bool { return h.Has(CanClock) || h.NoSkew == nil }
 
 // Lifespan describes the TTLs that a library accepts. The field names contain the unit.
 type Lifespan struct {

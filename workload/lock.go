@@ -101,7 +101,7 @@ type Env struct {
 
 	// These functions report messages of clients that are processes.
 	Record func(op history.Op, ago time.Duration)            // the operation happened that long ago
-	Bent   func(cluster.Clock)                               // the process uses that clock now, and its leases end by it
+	Skewed func(cluster.Clock)                               // the process uses that clock now, and its leases end by it
 	Mark   func(key, token string)                           // the process writes its token into the resource
 	Apply  func(key, token string, fence, value int64) error // the process writes to the resource; may return ErrMarked
 	// Observe makes the client's links call vote with each vote that they see, and with the time at which

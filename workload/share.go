@@ -113,7 +113,7 @@ func (c *client) nest(ctx context.Context, key string, outer Lease) (alive bool)
 	inner, alive := c.acquire(ctx, key, Share{}, max(c.left(outer)/2, time.Millisecond))
 	if alive && inner != nil {
 		end := c.leaseClock().Now().Add(c.upTo(c.w.config.TTL / 8))
-		for c.sleep(ctx, inner, end) { // the clock was bent, so compute the remaining time again
+		for c.sleep(ctx, inner, end) { // the clock was skewed, so compute the remaining time again
 		}
 		if alive = c.awake(inner); alive {
 			alive = c.release(key, inner)

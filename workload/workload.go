@@ -107,7 +107,7 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
 		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
 		s.Renewed, s.Lost = c.renewed, c.hasLost
-		s.Bent = c.recordClock
+		s.Skewed = c.recordClock
 		c.env = s
 		w.clients = append(w.clients, c)
 	}

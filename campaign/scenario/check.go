@@ -50,7 +50,7 @@ func checkLock(s *Scenario) *Problem {
 		p.Says += ", or one that is wrong on purpose (lockpick list locks)"
 		return p
 	}
-	if s.Connects() && slices.ContainsFunc(s.FaultNames(), fault.BendsClients) {
+	if s.Connects() && slices.ContainsFunc(s.FaultNames(), fault.SkewsClients) {
 		return &Problem{"faults", s.Lock + " reads the time by itself, as locks do that open their connections: leave out the faults of the clocks of its clients"}
 	}
 	return nil

@@ -24,7 +24,7 @@ type Backing struct {
 // grantBefore returns the grant that the i-th grant of a lease extends. It skips clock changes,
 // which grant nothing.
 func grantBefore(l *history.Lease, i int) history.Grant {
-	for i--; i > 0 && l.Grants[i].Bent; i-- {
+	for i--; i > 0 && l.Grants[i].Skewed; i-- {
 	}
 	return l.Grants[i]
 }
@@ -35,7 +35,7 @@ func (r *Run) AutoExtended(l *history.Lease) bool {
 	return r.selfExtending.get(l, func(l *history.Lease) bool {
 		return slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
 			_, called := r.CallOf(g.Index)
-			return !g.Bent && !called
+			return !g.Skewed && !called
 		}) || r.askedUncalled(l)
 	})
 }
@@ -97,7 +97,7 @@ func (r *Run) BackingOf(l *history.Lease, i int) (Backing, bool) {
 			b.Since = r.extendingSince(l, r.mayHaveBegun(l, i))
 			from = b.Since
 			for j := 1; j < i; j++ {
-				if other := l.Grants[j]; !other.Bent && other.At > b.Since+r.Slack {
+				if other := l.Grants[j]; !other.Skewed && other.At > b.Since+r.Slack {
 					if x, known := r.BackingOf(l, j); !known || x.Enough() {
 						b.Sharing++
 						from = min(from, x.Since) // the other extension may rest on earlier answers
@@ -110,7 +110,7 @@ func (r *Run) BackingOf(l *history.Lease, i int) (Backing, bool) {
 			from = b.Since
 		}
 	}
-	if g.Bent || !r.VoteIndex().Voted(l) || r.StalledIn(from, g.At+r.Slack) {
+	if g.Skewed || !r.VoteIndex().Voted(l) || r.StalledIn(from, g.At+r.Slack) {
 		return b, false
 	}
 	said := map[string]int{}
@@ -136,7 +136,7 @@ func (r *Run) BackingOf(l *history.Lease, i int) (Backing, bool) {
 func (r *Run) mayHaveBegun(l *history.Lease, i int) time.Duration {
 	since := grantBefore(l, i).At
 	for j := i - 1; j > 0; j-- {
-		if asked, called := r.CalledAt(l.Grants[j].Index); called && !l.Grants[j].Bent {
+		if asked, called := r.CalledAt(l.Grants[j].Index); called && !l.Grants[j].Skewed {
 			since = min(since, asked)
 			break
 		}

@@ -39,10 +39,10 @@ func (r *Run) StatesOf(master string, from, to time.Duration) []State {
 
 // masterFaults holds the faults of one master, and when its process was seen down.
 type masterFaults struct {
-	ends  []*history.Fault // the faults that end its process
-	ended intervals        // the time of each fault in ends, in the same order
-	bent  intervals        // the times of faults of its clock or memory
-	down  moments
+	ends   []*history.Fault // the faults that end its process
+	ended  intervals        // the time of each fault in ends, in the same order
+	skewed intervals        // the times of faults of its clock or memory
+	down   moments
 }
 
 func (r *Run) faultsOf(master string) *masterFaults {
@@ -51,7 +51,7 @@ func (r *Run) faultsOf(master string) *masterFaults {
 
 func (r *Run) findFaultsOf(master string) *masterFaults {
 	x := &masterFaults{}
-	var ended, bent []history.Span
+	var ended, skewed []history.Span
 	for _, f := range r.Faults {
 		if !f.Installed || !slices.Contains(f.Masters, master) {
 			continue
@@ -61,7 +61,7 @@ func (r *Run) findFaultsOf(master string) *masterFaults {
 			ended = append(ended, history.Span{From: f.Began, To: f.To})
 		}
 		if kind := fault.Of(f.Name); kind.Clock == fault.MasterClock || kind.Evicts {
-			bent = append(bent, history.Span{From: f.Began, To: f.To})
+			skewed = append(skewed, history.Span{From: f.Began, To: f.To})
 		}
 	}
 	for _, s := range r.VoteIndex().states[master] {
@@ -70,7 +70,7 @@ func (r *Run) findFaultsOf(master string) *masterFaults {
 		}
 	}
 	slices.SortStableFunc(x.ends, func(a, b *history.Fault) int { return cmp.Compare(a.Began, b.Began) })
-	x.ended, x.bent = intervalsOf(ended), intervalsOf(bent)
+	x.ended, x.skewed = intervalsOf(ended), intervalsOf(skewed)
 	return x
 }
 
@@ -97,7 +97,7 @@ func (r *Run) EndedAfter(master string, from, to time.Duration) bool {
 
 // DisturbedIn reports whether a fault changed a master's clock or memory between two times.
 func (r *Run) DisturbedIn(master string, from, to time.Duration) bool {
-	return r.faultsOf(master).bent.touch(from, to)
+	return r.faultsOf(master).skewed.touch(from, to)
 }
 
 // Elections returns the lines by which servers of a service took over from others, in order.

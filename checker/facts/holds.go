@@ -176,7 +176,7 @@ func LeaseEnd(l *history.Lease, before time.Duration) time.Duration {
 // KeysUntil returns until when the keys of a grant may be there: a lock ends the validity before that, by a margin for
 // the drift of clocks (distlock, "the remaining validity"). Locks leave up to a fiftieth of the TTL.
 func (r *Run) KeysUntil(g history.Grant) time.Duration {
-	if g.Bent {
+	if g.Skewed {
 		return g.Until
 	}
 	return g.Until + r.History.Header.TTL/50

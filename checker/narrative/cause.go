@@ -42,7 +42,7 @@ var Mechanisms = []Mechanism{
 	{"clock", "the clock of a master was wrong, and the key expired early", causes(CauseClock), func(k fault.Kind) bool { return k.Clock == fault.MasterClock }},
 	{"memory", "a master evicted the key", causes(CauseMemory), func(k fault.Kind) bool { return k.Evicts }},
 	{"client-clock", "the clock of a client was wrong, and its lease lasted longer than the key", func(e *Event) bool {
-		return e.Kind == EventBent || e.Kind == EventFault && fault.Of(e.Name).Clock == fault.ClientClock
+		return e.Kind == EventSkewed || e.Kind == EventFault && fault.Of(e.Name).Clock == fault.ClientClock
 	}, func(k fault.Kind) bool { return k.Clock == fault.ClientClock }},
 	{"stopped", "a client stood still while its lease ended", ofKind(EventPaused), func(k fault.Kind) bool { return k.Client == fault.ClientStops }},
 	{"waited", "a client waited for a call while its lease ended", func(e *Event) bool {

@@ -22,7 +22,7 @@ const (
 	EventCalled   EventKind = "called"   // Client called Command, and the call did not return at once
 	EventGranted  EventKind = "granted"  // Client got the lease Token by the votes of Yes, valid until Until
 	EventExtended EventKind = "extended" // Client's lease was extended until Until by the votes of Yes
-	EventBent     EventKind = "bent"     // Client's clock changed: its lease is now valid until Until
+	EventSkewed   EventKind = "skewed"   // Client's clock changed: its lease is now valid until Until
 	EventRefused  EventKind = "refused"  // a call of Client failed
 	EventTried    EventKind = "tried"    // Client tried to acquire Count times and was refused
 	EventEnded    EventKind = "ended"    // the validity of Client's lease was over

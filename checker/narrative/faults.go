@@ -231,7 +231,7 @@ func (n *Narrative) clientClock(l *history.Lease, until time.Duration) {
 		if g.At > until {
 			break
 		}
-		longer = longer || g.Bent
+		longer = longer || g.Skewed
 	}
 	began := n.r.RequestedAt(l)
 	longer = longer || n.r.History.Header.TTL > 0 && l.Grants[0].Until > began+n.r.History.Header.TTL

@@ -54,8 +54,8 @@ func (n *Narrative) extensions(l *history.Lease, until time.Duration) {
 		if x.At > until {
 			continue
 		}
-		if x.Bent {
-			n.Add(Event{At: x.At, Kind: EventBent, Client: l.Process, Key: l.Key, Token: l.Token, Until: x.Until, Word: "clock", Ops: []int{x.Index},
+		if x.Skewed {
+			n.Add(Event{At: x.At, Kind: EventSkewed, Client: l.Process, Key: l.Key, Token: l.Token, Until: x.Until, Word: "clock", Ops: []int{x.Index},
 				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, At(x.Until))})
 			continue
 		}

@@ -171,7 +171,7 @@ func (n *Narrative) sort() {
 // an answer after the lock did, and of a fault after it took effect.
 func (n *Narrative) causesFirst() {
 	for _, g := range n.events {
-		if g.Kind == EventBent { // a fault is recorded once it is installed, after its first effects
+		if g.Kind == EventSkewed { // a fault is recorded once it is installed, after its first effects
 			for i := range n.events {
 				if e := &n.events[i]; e.Kind == EventFault && e.At == g.At && e.order > g.order {
 					e.order = g.order - 1

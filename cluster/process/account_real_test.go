@@ -311,9 +311,9 @@ func TestAccountGoesOnWhenItsConnectionIsKilled(t *testing.T) {
 	}
 }
 
-// TestAccountUnderBentClocks: deadlines are on the master's clock, wherever that jumps, and a key expires
+// TestAccountUnderSkewedClocks: deadlines are on the master's clock, wherever that jumps, and a key expires
 // when the master says so.
-func TestAccountUnderBentClocks(t *testing.T) {
+func TestAccountUnderSkewedClocks(t *testing.T) {
 	needs(t, "process")
 	g := start(t, "process", cluster.Config{Masters: 1, Persistence: cluster.Always})
 	if err := g.Shim(); err != nil {
@@ -322,11 +322,11 @@ func TestAccountUnderBentClocks(t *testing.T) {
 	m, s := g.masters[0], follow(t, g)
 	c := dial(t, m.now())
 	for i, offset := range []time.Duration{time.Hour, -time.Hour, 10 * time.Second, -10 * time.Second} {
-		for _, bent := range []cluster.Clock{{Offset: offset}, {Offset: offset, Rate: 3}, {}} {
+		for _, skewed := range []cluster.Clock{{Offset: offset}, {Offset: offset, Rate: 3}, {}} {
 			key := fmt.Sprintf("k%d", i)
 			wiretest.Say(t, c, fmt.Sprintf("SET %s 1 PX 60000\r\nSET short 1 PX 5000\r\nEVAL \"return redis.call('PEXPIRE', KEYS[1], 6000000)\" 1 %s\r\n", key, key))
 			wiretest.Hear(t, c, "+OK\r\n+OK\r\n:1\r\n")
-			must(t, func(ctx context.Context) error { return m.SetClock(ctx, bent) })
+			must(t, func(ctx context.Context) error { return m.SetClock(ctx, skewed) })
 			wiretest.Say(t, c, "EXISTS "+key+"\r\n")
 			wiretest.Hear(t, c, ":1\r\n")
 		}

@@ -20,7 +20,7 @@ import (
 
 // ProgramClocks are the clocks of a program that loads the clock shim and is otherwise unchanged:
 // of the process that gets Env in its environment, and of its children. They are right until Set
-// bends them. The program sees a change when it next reads a clock, or within 50 ms if it waits.
+// skews them. The program sees a change when it next reads a clock, or within 50 ms if it waits.
 //
 // As in an operating system, all clocks have the same rate, and only the wall clock jumps. Times
 // are readings of the machine's CLOCK_MONOTONIC, in nanoseconds.
@@ -52,11 +52,11 @@ const (
 	clocksEnv     = "LOCKPICK_CLOCKS"
 )
 
-// bentClocks lists the clocks that have a base in a setting, in the order of the bases.
-var bentClocks = [...]int32{1, 4, 7, 0} // CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME
+// skewedClocks lists the clocks that have a base in a setting, in the order of the bases.
+var skewedClocks = [...]int32{1, 4, 7, 0} // CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME
 
 // NewProgramClocks makes clocks for a program. The error is the reason why this machine cannot
-// bend a program's clocks.
+// skew a program's clocks.
 func NewProgramClocks(ctx context.Context) (_ *ProgramClocks, err error) {
 	object, err := buildObject(ctx, "clocks", clocksSource)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *ProgramClocks) Env() []string {
 	return []string{preload(c.object, os.Getenv("LD_PRELOAD")), clocksEnv + "=" + c.page}
 }
 
-// Set bends the clocks: from now on they run at the rate, and the wall clock is ahead by the
+// Set skews the clocks: from now on they run at the rate, and the wall clock is ahead by the
 // offset, relative to a wall clock that has never jumped.
 func (c *ProgramClocks) Set(to cluster.Clock) error {
 	c.mu.Lock()
@@ -132,7 +132,7 @@ func (c *ProgramClocks) Set(to cluster.Clock) error {
 	defer func() { generation.Store(after) }()
 	var w [8]uint64
 	var at int64
-	for i, id := range bentClocks {
+	for i, id := range skewedClocks {
 		t, err := readClock(id)
 		if err != nil {
 			return fmt.Errorf("read the clock %d: %w", id, err)
@@ -186,7 +186,7 @@ func (c *ProgramClocks) True(shown int64) int64 {
 // Behind returns by how much the program's clocks have fallen behind true time in all settings
 // with a rate below 1.
 func (c *ProgramClocks) Behind() time.Duration {
-	at, err := readClock(bentClocks[0])
+	at, err := readClock(skewedClocks[0])
 	if err != nil {
 		return 0
 	}

@@ -23,18 +23,18 @@ func readClock(id int32) (int64, error) {
 // have been started.
 const loadedWithin = 300 * time.Millisecond
 
-// Bend returns nil if every process of a group uses these clocks, and otherwise the reason why
+// Skew returns nil if every process of a group uses these clocks, and otherwise the reason why
 // one does not.
-func (c *ProgramClocks) Bend(group int) error {
+func (c *ProgramClocks) Skew(group int) error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := c.bend(group)
+		err := c.skew(group)
 		if err == nil || time.Since(began) > loadedWithin {
 			return err
 		}
 	}
 }
 
-func (c *ProgramClocks) bend(group int) error {
+func (c *ProgramClocks) skew(group int) error {
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return err

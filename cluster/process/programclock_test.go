@@ -20,8 +20,8 @@ import (
 	"lockpick/cluster"
 )
 
-// bent makes clocks for a program, or skips the test.
-func bent(t *testing.T) *ProgramClocks {
+// skewed makes clocks for a program, or skips the test.
+func skewed(t *testing.T) *ProgramClocks {
 	t.Helper()
 	c, err := NewProgramClocks(t.Context())
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *program) does(what string) (said string, from, to int64) {
 // clock reads the true monotonic clock.
 func (p *program) clock() int64 {
 	p.t.Helper()
-	at, err := readClock(bentClocks[0])
+	at, err := readClock(skewedClocks[0])
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (p *program) reads(offset time.Duration) {
 	}
 }
 
-// set bends the clocks.
+// set skews the clocks.
 func (p *program) set(to cluster.Clock) {
 	p.t.Helper()
 	began := p.clock()
@@ -184,7 +184,7 @@ func (p *program) set(to cluster.Clock) {
 	p.rate, p.setting = to.EffectiveRate(), p.clock()-began
 }
 
-// waits makes the program wait by a bent clock, and returns how long that took in truth.
+// waits makes the program wait by a skewed clock, and returns how long that took in truth.
 func (p *program) waits(how string, seconds float64) time.Duration {
 	p.t.Helper()
 	said, from, to := p.does(how + " " + strconv.FormatFloat(seconds, 'g', -1, 64))
@@ -205,8 +205,8 @@ func TestProgramsGoByTheirClocks(t *testing.T) {
 	for _, c := range programs {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := begin(t, bent(t), c.args, c.file)
-			if err := p.clocks.Bend(p.group); err != nil {
+			p := begin(t, skewed(t), c.args, c.file)
+			if err := p.clocks.Skew(p.group); err != nil {
 				t.Fatal(err)
 			}
 			p.reads(0)
@@ -243,7 +243,7 @@ func TestProgramsGoByTheirClocks(t *testing.T) {
 
 // TestAWaitGoesByAClockThatIsSetMeanwhile: a program that sleeps notices a fast clock, and one that is slow no more.
 func TestAWaitGoesByAClockThatIsSetMeanwhile(t *testing.T) {
-	p := begin(t, bent(t), []string{"perl"}, "clocks.pl")
+	p := begin(t, skewed(t), []string{"perl"}, "clocks.pl")
 	for _, c := range []struct {
 		before, after float64
 		sleep         string
@@ -266,7 +266,7 @@ func TestAWaitGoesByAClockThatIsSetMeanwhile(t *testing.T) {
 
 // TestAClockIsReadWhileItIsSet: what a thread reads while the clocks are set takes nothing from what they show later.
 func TestAClockIsReadWhileItIsSet(t *testing.T) {
-	p := begin(t, bent(t), nil, "clocks.c")
+	p := begin(t, skewed(t), nil, "clocks.c")
 	if said, _, _ := p.does("busy"); said != "ok" {
 		t.Fatalf("it said %q", said)
 	}
@@ -278,9 +278,9 @@ func TestAClockIsReadWhileItIsSet(t *testing.T) {
 	}
 }
 
-// TestProgramsWhoseClocksCannotBeBent says which, and why.
-func TestProgramsWhoseClocksCannotBeBent(t *testing.T) {
-	c := bent(t)
+// TestProgramsWhoseClocksCannotBeSkewed says which, and why.
+func TestProgramsWhoseClocksCannotBeSkewed(t *testing.T) {
+	c := skewed(t)
 	static := filepath.Join(t.TempDir(), "static")
 	cc, err := Compiler()
 	if err != nil {
@@ -309,8 +309,8 @@ func TestProgramsWhoseClocksCannotBeBent(t *testing.T) {
 			if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 				t.Fatalf("it said %q: %v", line, err)
 			}
-			if err := c.Bend(cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), x.want) {
-				t.Errorf("its clocks can be bent: %v, want %q", err, x.want)
+			if err := c.Skew(cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("its clocks can be skewed: %v, want %q", err, x.want)
 			}
 		})
 	}

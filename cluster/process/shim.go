@@ -23,7 +23,7 @@ import (
 // faults and power cuts need it; everything else works without it.
 
 // kernelSource is compiled in front of each of the other two: the shim of servers, and that of
-// programs with bent clocks.
+// programs with skewed clocks.
 var (
 	//go:embed shim/kernel.c
 	kernelSource []byte

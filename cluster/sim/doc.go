@@ -21,7 +21,7 @@
 //	err := w.Run(func() {
 //		rt := w.Runtime()                          // for the harness and the nemesis
 //		locks, _ := redlock.NewWithMasters(masters.ClientMasters("c1"),
-//			redlock.WithRuntime(w.ClientRuntime("c1"))) // a clock that can be bent
+//			redlock.WithRuntime(w.ClientRuntime("c1"))) // a clock that can be skewed
 //		…
 //	})
 //

@@ -157,8 +157,8 @@ var named = func() map[string]*Kind {
 	return all
 }()
 
-// BendsClients reports whether the kind with a name changes the clocks of clients.
-func BendsClients(name string) bool { return Of(name).Clock == ClientClock }
+// SkewsClients reports whether the kind with a name changes the clocks of clients.
+func SkewsClients(name string) bool { return Of(name).Clock == ClientClock }
 
 // Names lists the names of all kinds.
 func Names() []string {

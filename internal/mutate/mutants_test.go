@@ -16,7 +16,7 @@ var mutants = []mutant{
 	{"history", "(*Lease).Over", "replace min by max", "Lost", "a loss that the lock reported ends nothing"},
 	{"history", "(*Lease).follow", "drop last term", "Delay", "a loss counts from when it was heard"},
 	{"history", "(*Lease).follow", "drop statement", "Released began", "a release without an invocation ends late"},
-	{"history", "(*Lease).follow", "replace < by <=", "Until", "a bent clock revives a lease that is over"},
+	{"history", "(*Lease).follow", "replace < by <=", "Until", "a skewed clock revives a lease that is over"},
 	{"history", "(*Lease).Holds", "replace <= by <", "From", "an extension at the end begins a new span"},
 	{"history", "(*Lease).Holds", "never lower", "spans To", "an extension cannot shorten a lease"},
 	{"history", "leasesOf", "drop statement", "lives", "a client has one life for ever"},
@@ -123,7 +123,7 @@ var mutants = []mutant{
 	{"checker", "(*run).unbroken", "drop operand", "At g #4", "an earlier command that nobody answered set nothing"},
 	{"checker", "(*run).unbroken", "drop last term", "earlier ttl Slack", "a lapse has no slack"},
 	{"checker", "(*run).unbroken", "drop last term", "earlier ttl #2", "a lapse has no clock drift"},
-	{"checker", "(*run).unbroken", "drop operand", "DisturbedIn", "a bent clock keeps keys"},
+	{"checker", "(*run).unbroken", "drop operand", "DisturbedIn", "a skewed clock keeps keys"},
 
 	// DF and AV.
 	{"checker", "(*run).deadlockFree", "replace <= by <", "Bound", "a grant at the bound is too late"},
@@ -136,7 +136,7 @@ var mutants = []mutant{
 	{"checker/facts", "(*Run).canSpare", "make condition false", "Unfiltered", "a lock that votes do not describe can spare a minority"},
 	{"checker/facts", "(*Run).WaitsExcept", "drop argument", "Interrupted", "an acquire that the harness cancelled waits on"},
 	{"checker", "(*run).judgeWaits", "double right side", "took bound", "a wait may be twice as long"},
-	{"checker", "(*run).quietWaits", "drop statement", "to End", "a bent clock's effects end"},
+	{"checker", "(*run).quietWaits", "drop statement", "to End", "a skewed clock's effects end"},
 	{"checker", "(*run).wakeUp", "double right side", "bound", "waiters may sleep twice as long"},
 	{"checker/facts", "(*Run).LostHolder", "make condition false", "FCrash", "a holder that crashed is not lost"},
 	{"checker", "(*run).quorumGranted", "replace < by <=", "yes", "a quorum is one vote more"},

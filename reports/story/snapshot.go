@@ -61,7 +61,7 @@ func (s *snapshot) apply(e *narrative.Event) {
 	switch e.Kind {
 	case narrative.EventAnswered:
 		s.answered(e)
-	case narrative.EventGranted, narrative.EventExtended, narrative.EventBent:
+	case narrative.EventGranted, narrative.EventExtended, narrative.EventSkewed:
 		s.holder(e.Client).leases[e.Token] = e.Until
 	case narrative.EventEnded, narrative.EventReleased:
 		delete(s.holder(e.Client).leases, e.Token)

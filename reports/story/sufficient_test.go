@@ -97,7 +97,7 @@ func (r *replayed) apply(e *narrative.Event) {
 		if e.Token != "" {
 			r.leases = append(r.leases, &held{client: e.Client, token: e.Token, fence: e.Fence, from: e.At, to: e.Until})
 		}
-	case narrative.EventExtended, narrative.EventBent:
+	case narrative.EventExtended, narrative.EventSkewed:
 		if l := r.lease(e); l != nil {
 			if e.Kind == narrative.EventExtended && e.At > l.to {
 				r.leases = append(r.leases, &held{client: e.Client, token: e.Token, fence: l.fence, from: e.At, to: e.Until})

@@ -24,7 +24,7 @@ type user struct {
 	*Client
 	mu      sync.Mutex
 	votes   []history.Op
-	bent    chan cluster.Clock // what it says that it goes by
+	skewed  chan cluster.Clock // what it says that it goes by
 	applied []string
 	pass    func(point string) bool // may be nil, as may the others
 	voted   func()
@@ -36,7 +36,7 @@ type user struct {
 func use(t *testing.T, name string, addrs []string, ttl time.Duration) *user {
 	t.Helper()
 	t.Setenv(clientEnv, "yes")
-	u := &user{bent: make(chan cluster.Clock, 10)}
+	u := &user{skewed: make(chan cluster.Clock, 10)}
 	c, err := Start(Command{Args: []string{os.Args[0]}, Lock: "redlock"}, u.at(name, addrs, ttl))
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +61,8 @@ func (u *user) at(name string, addrs []string, ttl time.Duration) workload.Env {
 				u.voted()
 			}
 		},
-		Bent: func(to cluster.Clock) { u.bent <- to },
-		Pass: func(point, key string) bool { return u.pass == nil || u.pass(point) },
+		Skewed: func(to cluster.Clock) { u.skewed <- to },
+		Pass:   func(point, key string) bool { return u.pass == nil || u.pass(point) },
 		Mark: func(key, token string) {
 			u.mu.Lock()
 			defer u.mu.Unlock()

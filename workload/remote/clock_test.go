@@ -12,8 +12,8 @@ import (
 	"lockpick/workload"
 )
 
-// bend has the process go by a clock, and waits until it says that it does.
-func (u *user) bend(t *testing.T, to cluster.Clock) {
+// skew has the process go by a clock, and waits until it says that it does.
+func (u *user) skew(t *testing.T, to cluster.Clock) {
 	t.Helper()
 	if _, err := u.SetClock(to); err != nil {
 		t.Fatal(err)
@@ -21,23 +21,23 @@ func (u *user) bend(t *testing.T, to cluster.Clock) {
 	if to.Rate == 0 {
 		to.Rate = 1
 	}
-	if now := waittest.Receive(t, "it says what it goes by", u.bent); now != to {
+	if now := waittest.Receive(t, "it says what it goes by", u.skewed); now != to {
 		t.Fatalf("it goes by %+v, and should by %+v", now, to)
 	}
 }
 
 // TestRate: a lease lasts for its TTL by the clock of the process, and its end is
-// told in true time, be the clock bent before or while it is held.
+// told in true time, be the clock skewed before or while it is held.
 func TestRate(t *testing.T) {
 	u := use(t, "c1", masters(t, 1), 20*time.Second)
-	bend := func(rate float64) {
+	skew := func(rate float64) {
 		t.Helper()
-		u.bend(t, cluster.Clock{Rate: rate})
+		u.skew(t, cluster.Clock{Rate: rate})
 	}
 	lease := u.mustAcquire(t, "k0")
 	until, begun := lease.Until(), time.Now()
-	bend(2)
-	half := func(bent time.Time) time.Time { return bent.Add(until.Sub(bent) / 2) }
+	skew(2)
+	half := func(skewed time.Time) time.Time { return skewed.Add(until.Sub(skewed) / 2) }
 	between(t, "the end of a lease by a clock at rate 2", half(begun).Add(-time.Millisecond), lease.Until(), half(time.Now()))
 	begun = time.Now()
 	longer, err := lease.Extend(t.Context())
@@ -45,14 +45,14 @@ func TestRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, longer, 10*time.Second, begun)
-	bend(1)
+	skew(1)
 	near(t, longer, 20*time.Second, begun)
-	bend(0.5)
+	skew(0.5)
 	begun = time.Now()
 	near(t, u.mustAcquire(t, "k1"), 40*time.Second, begun)
 
 	// The process itself goes by that clock.
-	bend(100)
+	skew(100)
 	short := u.mustAcquire(t, "k2")
 	if cause := over(t, short); !strings.Contains(cause.Error(), redlock.ErrExpired.Error()) {
 		t.Errorf("it is over because of %v", cause)

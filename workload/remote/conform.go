@@ -27,7 +27,7 @@ type Conformance struct {
 	Command []string
 	Masters cluster.Cluster // or the servers of a service: a cluster of its own
 	Keeps   bool            // they still have the locks when they are started anew
-	// Clocks makes the clocks of a client that cannot bend its own (as Command.Clocks).
+	// Clocks makes the clocks of a client that cannot skew its own (as Command.Clocks).
 	Clocks func() (workload.ProgramClocks, error)
 	// Observe is given each link of a client to a master (0 is m1) before the client uses it; nil: nobody observes them.
 	Observe func(master int, link cluster.Link)

@@ -10,7 +10,7 @@ import (
 	"lockpick/workload"
 )
 
-// checkClock bends a client's clocks: by a request if the client has CanClock, and otherwise as a
+// checkClock skews a client's clocks: by a request if the client has CanClock, and otherwise as a
 // run does it with a program that does not support that.
 func (k *kit) checkClock() error {
 	if !k.hello.Has(workload.CanClock) {
@@ -38,7 +38,7 @@ func (k *kit) checkProgramClocks() (err error) {
 	}
 	clocks, err := k.Clocks()
 	if err != nil {
-		return skipped{fmt.Sprintf("client-clock will take no effect, as nothing can bend its clocks here: %v", err)}
+		return skipped{fmt.Sprintf("client-clock will take no effect, as nothing can skew its clocks here: %v", err)}
 	}
 	defer func() { err = errors.Join(err, clocks.Close()) }()
 	k.env = clocks.Env()
@@ -47,8 +47,8 @@ func (k *kit) checkProgramClocks() (err error) {
 	if err != nil {
 		return err
 	}
-	if why := clocks.Bend(holder.p.cmd.Process.Pid); why != nil {
-		return skipped{fmt.Sprintf("client-clock will take no effect, as its clocks cannot be bent: %v", why)}
+	if why := clocks.Skew(holder.p.cmd.Process.Pid); why != nil {
+		return skipped{fmt.Sprintf("client-clock will take no effect, as its clocks cannot be skewed: %v", why)}
 	}
 	other, _, err := k.begin("c2")
 	if err != nil {

@@ -65,8 +65,8 @@ func (c *Client) granted(u *sharer, r Request, m Message, invoked time.Time) wor
 	}
 	l.until, l.ends, l.atLeast = c.lasts(l.token, m, invoked)
 	l.ctx, l.end = context.WithCancelCause(context.Background())
-	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before the outcome was read
-		c.moved(l, bent)
+	if skewed, ok := c.skewed[l.token]; ok && skewed.At > m.At { // its clock was skewed before the outcome was read
+		c.moved(l, skewed)
 	}
 	if before := c.leases[l.token]; before != nil { // an extension of the same lock keeps the context
 		l.ctx, l.end = before.ctx, before.end
@@ -101,7 +101,7 @@ func (c *Client) shown(l *lease) workload.Lease {
 func (c *Client) valid(m Message) *lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bent[m.Value.Token] = m
+	c.skewed[m.Value.Token] = m
 	l := c.leases[m.Value.Token]
 	if l != nil {
 		c.moved(l, m)
@@ -122,7 +122,7 @@ type lease struct {
 	key, token string
 	keys       []string // all keys, if there are several
 	fence      int64
-	until      time.Time // guarded by client.mu, because the client's clocks may be bent
+	until      time.Time // guarded by client.mu, because the client's clocks may be skewed
 	ends       int64     // the reading of the client's monotonic clock then; 0: not needed
 	atLeast    bool      // it may be valid for longer
 	ctx        context.Context

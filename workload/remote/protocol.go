@@ -155,6 +155,6 @@ const (
 	msgApply   = "apply"   // the client sends its write to the resource
 	msgEnded   = "ended"   // the lease with value.token is known to be over
 	msgRenewed = "renewed" // the lock has extended the lease with value.token without a call
-	msgValid   = "valid"   // the lease with value.token ends at another time than stated, because its clock was bent
+	msgValid   = "valid"   // the lease with value.token ends at another time than stated, because its clock was skewed
 	msgClock   = "clock"   // the client uses the clock of a request now: value.rate, value.offset
 )

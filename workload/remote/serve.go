@@ -51,7 +51,7 @@ type server struct {
 	lock   workload.Lock
 	broken error // the reason why it serves no more requests
 
-	bending sync.Mutex // held while a clock is being changed: no end of a lease is reported meanwhile
+	skewing sync.Mutex // held while a clock is being changed: no end of a lease is reported meanwhile
 	leases  map[string]workload.Lease
 
 	requests  chan line       // closed at the end of in
@@ -99,18 +99,18 @@ func (s *server) read() {
 			s.pass(line{err: fmt.Errorf("request %d: a clock cannot run at the rate %v: it must be above 0", n, r.Rate)})
 			return
 		}
-		s.bend(cluster.Clock{Rate: r.Rate, Offset: r.Offset})
+		s.skew(cluster.Clock{Rate: r.Rate, Offset: r.Offset})
 	}
 	if err := s.in.Err(); err != nil {
 		s.pass(line{err: fmt.Errorf("read the next request: %w", err)})
 	}
 }
 
-// bend sets the clocks. It first reports the new ends of the leases whose end changes, and then
+// skew sets the clocks. It first reports the new ends of the leases whose end changes, and then
 // that the clocks are set.
-func (s *server) bend(to cluster.Clock) {
-	s.bending.Lock()
-	defer s.bending.Unlock()
+func (s *server) skew(to cluster.Clock) {
+	s.skewing.Lock()
+	defer s.skewing.Unlock()
 	before := map[string]time.Time{}
 	for token, l := range s.leases {
 		before[token] = s.clock.True(l.Until())
@@ -188,8 +188,8 @@ func (s *server) answer(r Request) error {
 			case err == nil:
 				s.granted(r.Key, longer)
 			case l.Context().Err() == nil: // the lease stays valid
-				s.bending.Lock()
-				defer s.bending.Unlock()
+				s.skewing.Lock()
+				defer s.skewing.Unlock()
 				at := monotonic()
 				s.outcome(Message{Left: time.Until(s.clock.True(l.Until())), At: at}, err)
 			default:
@@ -199,9 +199,9 @@ func (s *server) answer(r Request) error {
 		})
 	case opRelease:
 		s.withLease(r, func(l workload.Lease) error {
-			s.bending.Lock()
+			s.skewing.Lock()
 			delete(s.leases, r.Token)
-			s.bending.Unlock()
+			s.skewing.Unlock()
 			err := l.Release(context.Background())
 			if err == nil {
 				s.outcome(Message{}, nil)
@@ -269,8 +269,8 @@ func (s *server) start(r Request) error {
 
 // renewed reports a lease that the lock has extended without a call.
 func (s *server) renewed(key string, l workload.Lease) {
-	s.bending.Lock()
-	defer s.bending.Unlock()
+	s.skewing.Lock()
+	defer s.skewing.Unlock()
 	at := monotonic()
 	s.say(Message{Type: msgRenewed, Key: key, Value: &history.Value{Token: l.Token()}, Left: time.Until(s.clock.True(l.Until())), At: at})
 }
@@ -315,8 +315,8 @@ func (s *server) acquire(r Request) {
 
 // granted answers with a lease and its remaining validity at this moment.
 func (s *server) granted(key string, l workload.Lease) {
-	s.bending.Lock()
-	defer s.bending.Unlock()
+	s.skewing.Lock()
+	defer s.skewing.Unlock()
 	s.leases[l.Token()] = l
 	at := monotonic()
 	left := time.Until(s.clock.True(l.Until()))
@@ -324,9 +324,9 @@ func (s *server) granted(key string, l workload.Lease) {
 }
 
 func (s *server) withLease(r Request, f func(workload.Lease) error) {
-	s.bending.Lock()
+	s.skewing.Lock()
 	l, ok := s.leases[r.Token]
-	s.bending.Unlock()
+	s.skewing.Unlock()
 	if !ok {
 		s.outcome(Message{}, fmt.Errorf("%w: no lease has the token %q", redlock.ErrNotHeld, r.Token))
 		return

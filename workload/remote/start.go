@@ -37,7 +37,7 @@ type Client struct {
 	asked    bool               // a request waits for its outcome; unused if it serves several clients
 	leases   map[string]*lease  // leases that may still be valid, by token
 	ended    map[string]error   // causes of the ends of leases that were over before their grant was read, by token
-	bent     map[string]Message // by token, the latest end of a lease after a change of a clock
+	skewed   map[string]Message // by token, the latest end of a lease after a change of a clock
 	attempts workload.Attempts  // as the links saw them
 	unnamed  int                // number of leases with an unknown token
 	gone     bool
@@ -48,7 +48,7 @@ type Client struct {
 	sharing sharing // used if it serves several clients
 
 	clocks workload.ProgramClocks // the clocks that the harness made for it; nil: none
-	unbent error                  // the reason why clocks cannot be bent; unused if the client bends its own
+	noSkew error                  // the reason why clocks cannot be skewed; unused if the client skews its own
 	rate   float64                // the rate of clocks; 0: 1
 }
 
@@ -57,7 +57,7 @@ type Client struct {
 func Start(command Command, site workload.Env) (*Client, error) {
 	c := &Client{
 		site: site, messages: make(chan Message, 64), waited: make(chan struct{}),
-		leases: map[string]*lease{}, ended: map[string]error{}, bent: map[string]Message{},
+		leases: map[string]*lease{}, ended: map[string]error{}, skewed: map[string]Message{},
 	}
 	if err := c.start(command); err != nil {
 		return nil, fmt.Errorf("client %s: %w", site.Client, err)
@@ -76,7 +76,7 @@ func (c *Client) start(command Command) error {
 			return err
 		}
 	}
-	env := slices.Concat(command.Env, c.site.Env, c.bending(command))
+	env := slices.Concat(command.Env, c.site.Env, c.skewing(command))
 	if c.site.Observe != nil { // before it opens its first connection
 		c.site.Observe(c.observed)
 	}
@@ -226,7 +226,7 @@ func (c *Client) take(m Message) {
 		if m.Value.Offset != nil {
 			to.Offset = *m.Value.Offset
 		}
-		c.site.Bent(to)
+		c.site.Skewed(to)
 	case msgEnded:
 		c.over(m)
 	default:

@@ -25,7 +25,7 @@ enum {
 // setting is what the clocks show. Each has a base: what it truly showed when the setting began.
 // From then on it gains gain seconds (the bits of a double) in a second; gained is what all of
 // them had gained before. offset is how far the wall clock is ahead beside that.
-struct setting { u64 bent; i64 base[4], gained, offset; u64 gain; };
+struct setting { u64 skewed; i64 base[4], gained, offset; u64 gain; };
 struct page {
 	u64 magic, generation, hello, pad[13];
 	struct setting setting[2]; // half the generation, odd or even, is the one in force
@@ -71,7 +71,7 @@ static int unchanged(u64 g) {
 }
 static struct setting setting_of(u64 g) {
 	struct setting s, *p = &page->setting[g >> 1 & 1];
-	s.bent = load(p->bent); s.gained = load(p->gained); s.offset = load(p->offset); s.gain = load(p->gain);
+	s.skewed = load(p->skewed); s.gained = load(p->gained); s.offset = load(p->offset); s.gain = load(p->gain);
 	for (int i = 0; i < CLOCKS; i++) s.base[i] = load(p->base[i]);
 	return s;
 }
@@ -105,7 +105,7 @@ static int clock_of(int id) {
 
 // shown is what a clock shows instead of the true t.
 static i64 shown(const struct setting *s, int clock, i64 t) {
-	if (!s->bent) return t;
+	if (!s->skewed) return t;
 	i64 since = t - s->base[clock];
 	if (since > 0) t += (i64)((double)since * gain_of(s)); // a coarse clock may lag behind the base
 	return t + s->gained + (clock == WALL ? s->offset : 0);
@@ -116,7 +116,7 @@ static const i64 never = (i64)4e18;
 // truly is the true time at which a clock shows v, if the setting remains. It is rounded up: a
 // wait for the rest of a time must not be a wait of 0.
 static i64 truly(const struct setting *s, int clock, i64 v) {
-	if (!s->bent || v >= never) return v;
+	if (!s->skewed || v >= never) return v;
 	i64 t = v - s->gained - (clock == WALL ? s->offset : 0);
 	double since = (double)(t - s->base[clock]);
 	if (since <= 0) return t < 0 ? 0 : t;
@@ -135,7 +135,7 @@ EXPORT int clock_gettime(int id, struct timespec *t) {
 		if (r < 0) return (int)result(r);
 		s = setting_of(g);
 	} while (!unchanged(g));
-	if (!s.bent) return 0;
+	if (!s.skewed) return 0;
 	i64 v = shown(&s, clock, t->sec * 1000000000 + t->nsec);
 	if (v < 0) v = 0;
 	t->sec = v / 1000000000;
@@ -341,7 +341,7 @@ static int clock_for(i64 deadline) {
 
 // condition_deadline is until when in truth to wait for a condition. Such a wait must not be
 // cut and begun again: the signal may come in between. But it may end without a signal, as any may:
-// its caller looks at the condition and waits again. So it is cut only while a clock's rate is bent.
+// its caller looks at the condition and waits again. So it is cut only while a clock's rate is skewed.
 static struct timespec condition_deadline(int id, i64 until) {
 	struct setting s = setting();
 	return gain_of(&s) != 0 ? limit(id, until) : of_ns(truly(&s, clock_of(id), until));

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ func TestStandstillBlamesNoBusyMachine(t *testing.T) {
 		if l, c := s.Check(progress); l != looks || c != counts {
 			t.Errorf("got %d checks, counts %t; want %d, %t", l, c, looks, counts)
 		}
+	}
+	for anyRunnable() { // what earlier tests left ends
+		runtime.Gosched()
 	}
 	s := &Standstill{Every: time.Hour}
 	check(s, 1, 0, true) // something has happened

@@ -42,7 +42,7 @@ while (<STDIN>) {
 	if (/"clock"/) { print '{"type":"clock","value":{"rate":2}}', "\n"; next }
 	print '{"type":"info","error":"' . ns() . '"}', "\n";
 }`
-	u := &user{bent: make(chan cluster.Clock, 10)}
+	u := &user{skewed: make(chan cluster.Clock, 10)}
 	c, err := Start(Command{Args: []string{"perl", "-e", script}, Clocks: clocks}, u.at("c1", []string{nowhere}, 20*time.Second))
 	if err != nil {
 		t.Fatal(err)
@@ -56,16 +56,16 @@ while (<STDIN>) {
 	return u
 }
 
-// set bends the clocks, which are to be bent at once.
+// set skews the clocks, which are to be skewed at once.
 func (u *user) set(t *testing.T, to cluster.Clock) {
 	t.Helper()
 	if now, err := u.SetClock(to); err != nil || !now {
-		t.Fatalf("bent at once: %v, %v", now, err)
+		t.Fatalf("skewed at once: %v, %v", now, err)
 	}
 }
 
 // TestLeaseByClocksOfTheHarness: a client that knows nothing of clocks relies on a lease for its TTL by its own clock,
-// whether that is bent before or while it holds the lease, and what it says of times is what that clock shows.
+// whether that is skewed before or while it holds the lease, and what it says of times is what that clock shows.
 func TestLeaseByClocksOfTheHarness(t *testing.T) {
 	clocks := programClocks(t)
 	for name, granted := range map[string]string{
@@ -74,8 +74,8 @@ func TestLeaseByClocksOfTheHarness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := perl(t, clocks, "", granted)
-			if u.Hello().Unbent != nil || !u.hello.Bends() {
-				t.Fatal(u.Hello().Unbent)
+			if u.Hello().NoSkew != nil || !u.hello.Skews() {
+				t.Fatal(u.Hello().NoSkew)
 			}
 			begun := time.Now()
 			first := u.mustAcquire(t, "k0")
@@ -96,11 +96,11 @@ func TestLeaseByClocksOfTheHarness(t *testing.T) {
 	}
 }
 
-// TestClientThatBendsItsOwnClocks: the harness leaves the clocks of a client alone that bends them by itself.
-func TestClientThatBendsItsOwnClocks(t *testing.T) {
+// TestClientThatSkewsItsOwnClocks: the harness leaves the clocks of a client alone that skews them by itself.
+func TestClientThatSkewsItsOwnClocks(t *testing.T) {
 	u := perl(t, programClocks(t), `,"can":["clock"]`, "")
 	before := monotonic()
-	u.bend(t, cluster.Clock{Rate: 2})
+	u.skew(t, cluster.Clock{Rate: 2})
 	_, err := u.ask(Request{Op: opWrite})
 	var shows int64
 	if _, e := fmt.Sscan(err.Error(), &shows); e != nil {
@@ -111,15 +111,15 @@ func TestClientThatBendsItsOwnClocks(t *testing.T) {
 	}
 }
 
-// TestClocksThatCannotBeBent: the reason is known, bending them fails with it, and to heal them is no error.
-func TestClocksThatCannotBeBent(t *testing.T) {
+// TestClocksThatCannotBeSkewed: the reason is known, skewing them fails with it, and to heal them is no error.
+func TestClocksThatCannotBeSkewed(t *testing.T) {
 	none := errors.New("no compiler")
 	u := perl(t, func() (workload.ProgramClocks, error) { return nil, none }, "", "")
-	if !errors.Is(u.Hello().Unbent, none) {
-		t.Errorf("it is said that they cannot be bent because of %v", u.Hello().Unbent)
+	if !errors.Is(u.Hello().NoSkew, none) {
+		t.Errorf("it is said that they cannot be skewed because of %v", u.Hello().NoSkew)
 	}
-	if now, err := u.SetClock(cluster.Clock{Rate: 2}); now || !errors.Is(err, workload.ErrUnbent) || !errors.Is(err, none) {
-		t.Errorf("bent %v, %v", now, err)
+	if now, err := u.SetClock(cluster.Clock{Rate: 2}); now || !errors.Is(err, workload.ErrNoSkew) || !errors.Is(err, none) {
+		t.Errorf("skewed %v, %v", now, err)
 	}
 	if _, err := u.SetClock(cluster.Clock{}); err != nil {
 		t.Error(err)
@@ -141,9 +141,9 @@ func TestSlowClientIsNotHung(t *testing.T) {
 	}
 }
 
-// TestConformWithBentClocks: the check bends the clocks of a client that does not do it itself, and finds one that
+// TestConformWithSkewedClocks: the check skews the clocks of a client that does not do it itself, and finds one that
 // a clock makes hang.
-func TestConformWithBentClocks(t *testing.T) {
+func TestConformWithSkewedClocks(t *testing.T) {
 	clocks := programClocks(t)
 	c, err := process.Start(t.Context(), cluster.Config{Masters: 1})
 	if err != nil {

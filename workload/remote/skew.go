@@ -12,40 +12,40 @@ import (
 	"lockpick/workload"
 )
 
-// If a client cannot bend its clocks, the harness gives it clocks that the harness bends
+// If a client cannot skew its clocks, the harness gives it clocks that the harness skews
 // (workload.ProgramClocks). The client behaves as if they were right: it reads them, its waits end
 // by them, its messages contain their times, and it relies on a lease until they show its end. The
 // harness converts all these times to true time here.
 
-// bending makes the clocks of a process that is about to start, and returns the variables to add to
+// skewing makes the clocks of a process that is about to start, and returns the variables to add to
 // its environment; nil: the process keeps the machine's clocks.
-func (c *Client) bending(command Command) []string {
+func (c *Client) skewing(command Command) []string {
 	if command.Clocks == nil {
-		c.unbent = errors.New("the run was not to bend them")
+		c.noSkew = errors.New("the run was not to skew them")
 		return nil
 	}
 	clocks, err := command.Clocks()
 	if err != nil {
-		c.unbent = err
+		c.noSkew = err
 		return nil
 	}
 	c.clocks = clocks
 	return clocks.Env()
 }
 
-// met decides whether the harness bends the clocks of a process that has described itself. The
+// met decides whether the harness skews the clocks of a process that has described itself. The
 // caller holds c.mu.
 func (c *Client) met(hello *Hello) {
-	if c.clocks != nil && !hello.Has(workload.CanClock) { // with CanClock the client bends its own clocks
-		c.unbent = c.clocks.Bend(c.process.cmd.Process.Pid)
+	if c.clocks != nil && !hello.Has(workload.CanClock) { // with CanClock the client skews its own clocks
+		c.noSkew = c.clocks.Skew(c.process.cmd.Process.Pid)
 	}
 	if !hello.Has(workload.CanClock) {
-		hello.Unbent = c.unbent
+		hello.NoSkew = c.noSkew
 	}
 }
 
 // SetClock sets the client's clocks. The remaining validity of its leases can thereby change. Clocks
-// that the harness bends are set when SetClock returns. A process that bends its own clocks reports
+// that the harness skews are set when SetClock returns. A process that skews its own clocks reports
 // the new ends, and that it uses the new clocks, when it receives the request; a stopped process
 // does neither.
 func (c *Client) SetClock(to cluster.Clock) (now bool, err error) {
@@ -59,11 +59,11 @@ func (c *Client) SetClock(to cluster.Clock) (now bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.unbent == nil:
+	case c.noSkew == nil:
 	case to == cluster.Clock{Rate: 1}:
 		return false, nil // the clocks have always been right
 	default:
-		return false, fmt.Errorf("%w: %w", workload.ErrUnbent, c.unbent)
+		return false, fmt.Errorf("%w: %w", workload.ErrNoSkew, c.noSkew)
 	}
 	if c.gone {
 		return false, workload.ErrGone
@@ -82,7 +82,7 @@ func (c *Client) SetClock(to cluster.Clock) (now bool, err error) {
 	return true, nil
 }
 
-// Behind returns by how much the client's clocks have fallen behind true time, if the harness bends
+// Behind returns by how much the client's clocks have fallen behind true time, if the harness skews
 // them: a client that measures a timeout by them gives up that much later.
 func (c *Client) Behind() time.Duration {
 	if c.clocks == nil {

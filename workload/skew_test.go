@@ -10,15 +10,15 @@ import (
 	"lockpick/history"
 )
 
-// TestBend: when a client's clock is bent while it holds a lease, the true end of that
+// TestSkew: when a client's clock is skewed while it holds a lease, the true end of that
 // is recorded, and the client leaves by its own clock, asleep or not.
-func TestBend(t *testing.T) {
+func TestSkew(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name        string
 		process     bool
 		rate        float64
-		ends, leave time.Duration // of a lease until 1 s, bent at 300 ms; the margin is 50 ms
+		ends, leave time.Duration // of a lease until 1 s, skewed at 300 ms; the margin is 50 ms
 	}{
 		{"fast", false, 2, 650 * ms, 625 * ms},
 		{"slow", false, 0.5, 1700 * ms, 1600 * ms},
@@ -40,18 +40,18 @@ func TestBend(t *testing.T) {
 				})
 				s.Run(s.ending(3 * time.Second))
 				left := time.Duration(-1)
-				bent := false
+				skewed := false
 				for _, op := range s.of("c1") {
 					switch {
 					case op.F == history.FClock:
-						bent = true
+						skewed = true
 						if op.Type != history.Info || op.Key != "k0" || op.Value.Token != "t1" || op.Value.Rate != c.rate || op.Value.ValidUntil != c.ends {
 							t.Errorf("%s: rate %v", line(op), op.Value.Rate)
 						}
 					case op.F == history.FLeave && left < 0:
 						left = op.Time
-					case op.F == history.FAcquire && op.Type == history.OK && bent: // the next one, by the bent clock
-						bent = false
+					case op.F == history.FAcquire && op.Type == history.OK && skewed: // the next one, by the skewed clock
+						skewed = false
 						if want := op.Time + time.Duration(float64(time.Second)/c.rate); op.Value.ValidUntil != want {
 							t.Errorf("%s, want %v", line(op), want)
 						}
@@ -65,9 +65,9 @@ func TestBend(t *testing.T) {
 	}
 }
 
-// TestBendNobody: without a lease only the rate is recorded; a rate that is none, and a
+// TestSkewNobody: without a lease only the rate is recorded; a rate that is none, and a
 // client that is none, are refused.
-func TestBendNobody(t *testing.T) {
+func TestSkewNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := on(t, one(fake(func(*fakeLock) {})), nil)
 		if err := s.Pauses.SetClock("c1", cluster.Clock{Rate: 1.5}); err != nil {
@@ -90,9 +90,9 @@ func TestBendNobody(t *testing.T) {
 	})
 }
 
-// TestBentForLife: a process that starts anew has the clock of its machine, also when
-// that was bent while it was gone.
-func TestBentForLife(t *testing.T) {
+// TestSkewedForLife: a process that starts anew has the clock of its machine, also when
+// that was skewed while it was gone.
+func TestSkewedForLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []*fakeProcess
 		s := on(t, one(processes(&made, func(*fakeProcess) {})), nil)

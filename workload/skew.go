@@ -7,17 +7,17 @@ import (
 	"lockpick/history"
 )
 
-// bender is a lock with clocks of its own. If it does not use a new setting at once (now), it calls
-// the Env's Bent from another goroutine when it does. That may take a while, because a stopped
+// skewable is a lock with clocks of its own. If it does not use a new setting at once (now), it calls
+// the Env's Skewed from another goroutine when it does. That may take a while, because a stopped
 // client receives nothing.
-type bender interface {
+type skewable interface {
 	SetClock(to cluster.Clock) (now bool, err error)
 }
 
-// ErrUnbent says that a client's clocks cannot be bent.
-var ErrUnbent = errors.New("the clients' clocks cannot be bent")
+// ErrNoSkew says that a client's clocks cannot be skewed.
+var ErrNoSkew = errors.New("the clients' clocks cannot be skewed")
 
-// setClock bends the client's clocks.
+// setClock skews the client's clocks.
 func (c *client) setClock(to cluster.Clock) error {
 	now, err := c.applyClock(to)
 	if now {
@@ -32,7 +32,7 @@ func (c *client) applyClock(to cluster.Clock) (now bool, err error) {
 	defer c.mu.Unlock()
 	before := c.requestedClock
 	c.requestedClock = &to
-	b, ok := c.lock.(bender)
+	b, ok := c.lock.(skewable)
 	if !ok {
 		c.clock.Set(to)
 		return true, nil
@@ -40,13 +40,13 @@ func (c *client) applyClock(to cluster.Clock) (now bool, err error) {
 	switch now, err = b.SetClock(to); {
 	case errors.Is(err, ErrGone): // a client that has ended restarts with the new setting
 		return false, nil
-	case errors.Is(err, ErrUnbent):
+	case errors.Is(err, ErrNoSkew):
 		c.requestedClock = before
 	}
 	return now, err
 }
 
-// recordClock records the client's current clocks. If the end of its lease thereby changes, bent records
+// recordClock records the client's current clocks. If the end of its lease thereby changes, skewed records
 // that, too.
 func (c *client) recordClock(to cluster.Clock) {
 	c.mu.Lock()
@@ -68,4 +68,4 @@ func (c *client) recordClock(to cluster.Clock) {
 	}
 }
 
-var errClockChanged = errors.New("the clock was bent")
+var errClockChanged = errors.New("the clock was skewed")

@@ -89,9 +89,9 @@ func checkPacked(h *history.Packed, second func(*history.Packed) linearizability
 	rep := Report{By: by, DeadOnArrival: run.deadOnArrival(), Unseen: unseen(h)}
 	if rep.Unseen != "" { // the lock is of another kind than the votes describe
 		run.History, run.Unfiltered = h.WithoutVotes(), h
-	} else if asked := run.asked(); len(asked) > 0 && len(asked) < run.Quorum() {
-		run.Asked = asked
-		rep.TooFew = fmt.Sprintf("of %d masters, the clients asked only %s for their leases: if the lock uses no more, say so (masters: %d)", h.Header.Masters, strings.Join(asked, " and "), len(asked))
+	} else if asked, most := run.asked(); most > 0 && most < run.Quorum() {
+		run.Asked, run.MostAsked = asked, most
+		rep.TooFew = fmt.Sprintf("no lease asked more than %d of %d masters (%s): if the lock needs no more, say so (masters: %d)", most, h.Header.Masters, strings.Join(asked, ", "), most)
 	}
 	var judged []Property
 	for _, p := range Properties {
@@ -140,25 +140,25 @@ func unseen(h *history.Packed) string {
 	return ""
 }
 
-// asked returns the masters that clients asked for the leases of a history, or at least as many as a quorum has, if the votes
-// are read from what masters did. A lock that reports its votes says by itself how many it needs.
-func (r *run) asked() []string {
+// asked returns the masters that clients asked for the leases of a history, and how many of them they asked for one lease, at most,
+// if the votes are read from what masters did. A lock that reports its votes says by itself how many it needs.
+func (r *run) asked() (masters []string, most int) {
 	if !slices.ContainsFunc(r.History.Kinds(), func(k history.VoteKind) bool { return k.Form != "" }) {
-		return nil
+		return nil, 0
 	}
-	votes, asked := r.VoteIndex(), map[string]bool{}
+	votes, all := r.VoteIndex(), map[string]bool{}
 	for _, l := range r.Leases {
-		all := votes.ByToken(l.Token)
-		for i := range all.Len() {
-			if k := all.Kind(i); k.Form != "" {
-				asked[k.Master] = true
+		mine, its := votes.ByToken(l.Token), map[string]bool{}
+		for i := range mine.Len() {
+			if k := mine.Kind(i); k.Form != "" {
+				all[k.Master], its[k.Master] = true, true
 			}
 		}
-		if len(asked) >= r.Quorum() {
+		if most = max(most, len(its)); most >= r.Quorum() {
 			break
 		}
 	}
-	return slices.Sorted(maps.Keys(asked))
+	return slices.Sorted(maps.Keys(all)), most
 }
 
 // blind returns why a property is not judged of a lock that the votes do not describe, or whose quorum is not known; or "".

@@ -93,7 +93,7 @@ func TestAuditOfALockThatUsesOneOfSeveralMasters(t *testing.T) {
 	if reportCard(h, card, properties); h.Failed() {
 		t.Errorf("a correct lock is convicted:\n%s", strings.Join(h.errors, "\n"))
 	}
-	if !strings.Contains(strings.Join(strings.Fields(h.logged), " "), "of 5 masters, the clients asked only m1 for their leases: if the lock uses no more, say so (masters: 1)") {
+	if !strings.Contains(strings.Join(strings.Fields(h.logged), " "), "no lease asked more than 1 of 5 masters (m1): if the lock needs no more, say so (masters: 1)") {
 		t.Errorf("the card does not tell that one of five masters was asked:\n%s", h.logged)
 	}
 	for _, row := range card.Rows {

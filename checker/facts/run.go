@@ -18,7 +18,8 @@ type Run struct {
 	History     *history.Packed
 	Lock        Lock            // which holds and sections may overlap
 	Unfiltered  *history.Packed // with the votes that History leaves out, because they do not describe the lock; nil: History has all
-	Asked       []string        // the masters that clients asked, if they are fewer than a quorum has: they count as all that the lock uses
+	Asked       []string        // the masters that clients asked, if no lease asked as many as a quorum has: they count as all that the lock uses
+	MostAsked   int             // how many of them a lease asked, at most
 	Leases      []*history.Lease
 	calls       *history.Calls
 	leaseByLine []int32 // by position in History: the index in Leases of the lease that the line is about, or -1
@@ -121,7 +122,7 @@ func (r *Run) Quorum() int {
 	h := &r.History.Header
 	switch {
 	case r.Asked != nil:
-		return len(r.Asked)
+		return r.MostAsked
 	case h.Quorum > 0:
 		return h.Quorum
 	case h.Masters > 0:
@@ -131,9 +132,9 @@ func (r *Run) Quorum() int {
 }
 
 // canSpare returns how many of n masters a client can do without and still be granted the lock. If the votes do not describe
-// the lock, that is not known, and all count as needed. A service needs a majority of its servers.
+// the lock, or it asks fewer than a quorum, that is not known, and all count as needed. A service needs a majority of its servers.
 func (r *Run) canSpare(n int) int {
-	if r.Unfiltered != nil && r.History.Header.Service == "" {
+	if r.Asked != nil || r.Unfiltered != nil && r.History.Header.Service == "" {
 		return 0
 	}
 	return n - r.Quorum()

@@ -337,7 +337,7 @@ func (c *campaign) runStages() (err error) {
 // followMasters records, until shown ends, what the masters store and, if they are real, do. settled returns, once shown
 // has ended, when every exchange has its votes.
 func (c *campaign) followMasters(shown context.Context, real bool) (settled func()) {
-	c.runtime.Go(func() { c.observeMasters(shown) })
+	c.runtime.Go(func() { c.observeMasters(shown, real) })
 	settled = func() {}
 	if real && c.account != nil {
 		swept := make(chan struct{})

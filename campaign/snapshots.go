@@ -4,13 +4,20 @@ import (
 	"context"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 )
 
 // observeMasters records snapshots of the masters' keys and clocks, without using links: often enough to see
-// a key several times within its TTL, and at least once a second.
-func (c *campaign) observeMasters(ctx context.Context) {
+// a key several times within its TTL, and at least once a second. A real master that gives no answer although no fault is, or was
+// a moment ago, in force has no processor or waits for its disk: that is recorded as a stall of the machine, because clients get no
+// answers either.
+func (c *campaign) observeMasters(ctx context.Context, real bool) {
+	quiet := 0 // times in a row that no fault was in force
 	for c.runtime.Sleep(ctx, c.snapshotInterval()) == nil {
+		if quiet++; len(c.nemesis.Active()) > 0 {
+			quiet = 0
+		}
 		keys := c.inspectedKeys()
 		for _, m := range c.masters.Masters() {
 			looking, end := c.within(ctx, 200*time.Millisecond)
@@ -19,7 +26,10 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			had := c.runtime.Now()
 			end()
 			if err != nil {
-				continue // the master is down or paused, which is recorded elsewhere
+				if real && quiet > 1 && m.State() == cluster.Up && len(c.nemesis.Active()) == 0 && ctx.Err() == nil {
+					c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FStall, Error: m.Name() + " gave no answer, and no fault was in force", Value: &history.Value{Took: had.Sub(asked)}})
+				}
+				continue // otherwise the master is down or paused, which is recorded elsewhere
 			}
 			// The reply was true at some time between the request and its return.
 			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)

@@ -33,7 +33,7 @@ const (
 	FClock    = "clock"    // client: its clock changed, so its lease ends at another time (info)
 	FSnapshot = "look"     // master: a snapshot of its state and keys, taken without using links (info)
 	FState    = "state"    // master: its process is up, paused or down
-	FStall    = "stall"    // harness: its machine was too slow, so that it slept Took longer than intended
+	FStall    = "stall"    // harness: its machine was too slow, so that it slept Took longer than intended, or a master gave it no answer for Took (error)
 	FUnguided = "unguided" // nemesis: it saw grants but no votes, so it strikes at random from now on (info, error: why)
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 

@@ -68,6 +68,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	case report.TooFew != "":
 		r.Notes = append(r.Notes, "how many masters a lease needs is not known: "+report.TooFew)
 	}
+	r.Notes = append(r.Notes, silences(h.Ops)...)
 	r.Notes = append(r.Notes, ofClients(h)...)
 	r.Notes = append(r.Notes, deaths(h.Ops)...)
 	r.Notes = append(r.Notes, failures(h.Ops)...)

@@ -176,9 +176,25 @@ func failures(ops []history.Op) []string {
 // stalls counts and sums the delays of the harness itself.
 func stalls(ops []history.Op) (n int, total time.Duration) {
 	for i := range ops {
-		if ops[i].F == history.FStall && ops[i].Value != nil {
+		if ops[i].F == history.FStall && ops[i].Error == "" && ops[i].Value != nil {
 			n, total = n+1, total+ops[i].Value.Took
 		}
 	}
 	return n, total
+}
+
+// silences returns a note on masters that gave Lockpick no answer although no fault was in force.
+func silences(ops []history.Op) []string {
+	times, first := 0, (*history.Op)(nil)
+	for i := range ops {
+		if op := &ops[i]; op.F == history.FStall && op.Error != "" {
+			if times++; times == 1 {
+				first = op
+			}
+		}
+	}
+	if times == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s (%s at %.1fs): the machine or its disk was too slow, and commands may have timed out for that reason alone", first.Error, often(times), first.Time.Seconds())}
 }

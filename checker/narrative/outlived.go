@@ -25,7 +25,7 @@ func (n *Narrative) Outlived(l *history.Lease, to time.Duration) {
 	why = n.blocked(l, over, to) || why
 	if !why { // a stall matters only if no pause and no pending call delayed the client
 		for i := range r.History.Ops {
-			if op := &r.History.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
+			if op := &r.History.Ops[i]; op.F == history.FStall && op.Error == "" && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
 				why = true
 				n.Add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{op.Index}, Word: "stalled",
 					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", At(op.Value.Took))})

@@ -16,7 +16,7 @@ import (
 //	<time> <process>[,<process>…] <f> [<word> …] [<name>=<value> …]
 //
 //	0ms     c1 acquire invoke k0
-//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms, delay=1s, ttl=2s, stored=lock:k0, form=SET_EX_NX
+//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent, maybe; took=2ms, delay=1s, ttl=2s, stored=lock:k0, form=SET_EX_NX
 //	4ms     c1 acquire ok k0 t1 until=2s fence=1    also: fail, info; error=…; uninvoked
 //	5ms     c1 enter k0 t1                          also: leave
 //	5ms     c1 paused invoke point=before-write
@@ -193,6 +193,8 @@ func parseOp(at time.Duration, process, f string, words []string) (history.Op, e
 			op.Type = history.OK
 		case f == history.FVote && w == "silent":
 			op.Type = history.Info
+		case f == history.FVote && w == "maybe":
+			op.Type, v.Yes = history.Info, true
 		case f == history.FVote && i == 0:
 			v.Command = w
 		case f == history.FChange && i == 0:

@@ -75,6 +75,9 @@ func writeLine(op history.Op) string {
 		answer := "no"
 		if op.Type == history.Info {
 			answer = "silent"
+			if v.Yes {
+				answer = "maybe"
+			}
 		} else if v.Yes {
 			answer = "yes"
 		}

@@ -105,7 +105,7 @@ type Value struct {
 	// vote
 	Client  string        `json:"client,omitempty"`
 	Command string        `json:"command,omitempty"`
-	Yes     bool          `json:"yes,omitempty"`
+	Yes     bool          `json:"yes,omitempty"`  // of an info: the client had an answer that may have been a yes
 	Took    time.Duration `json:"took,omitempty"` // ns from sending the command to the reply; look: from the request to the snapshot's reply
 	TTL     time.Duration `json:"ttl,omitempty"`  // ns: the TTL in a SET or an extension
 

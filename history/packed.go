@@ -47,7 +47,7 @@ type voteExtra struct {
 type VoteKind struct {
 	Master, Client, Key, Stored, Command, Form, Error string
 	TTL                                               time.Duration
-	Yes, Unknown                                      bool
+	Yes, Maybe, Unknown                               bool
 	typ                                               Type
 }
 
@@ -141,7 +141,7 @@ func (p *Packed) vote(op *Op, index int) {
 	v := op.Value
 	x := packedVote{time: op.Time, took: int32(v.Took), index: int32(index), token: p.tokenNumber(v.Token)}
 	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Form: v.Form, Error: op.Error,
-		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
+		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Maybe: op.Type == Info && v.Yes, Unknown: op.Type == Info, typ: op.Type}
 	x.kind = p.kinds.number(kind, kind.slot())
 	if v.Delay != 0 || v.Fence != 0 || v.Took < 0 || v.Took > math.MaxInt32 {
 		p.extras = append(p.extras, voteExtra{v.Took, v.Delay, v.Fence})
@@ -285,7 +285,7 @@ func (p *Packed) Vote(n int32) Vote {
 	e := p.extra(x)
 	return Vote{
 		Index: int(x.index), At: x.time - e.delay, Took: e.took, TTL: k.TTL, Master: k.Master, Client: k.Client, Key: k.Key, Stored: k.Stored,
-		Token: p.tokens.all[x.token], Command: k.Command, Form: k.Form, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
+		Token: p.tokens.all[x.token], Command: k.Command, Form: k.Form, Yes: k.Yes, Maybe: k.Maybe, Unknown: k.Unknown, Error: k.Error,
 	}
 }
 
@@ -299,7 +299,7 @@ func (p *Packed) voteOp(n int32) Op {
 	x := p.packed(n)
 	k := &p.kinds.all[x.kind]
 	e := p.extra(x)
-	v := &Value{Token: p.tokens.all[x.token], Client: k.Client, Command: k.Command, Form: k.Form, Yes: k.Yes, Took: e.took, TTL: k.TTL, Delay: e.delay, Fence: e.fence}
+	v := &Value{Token: p.tokens.all[x.token], Client: k.Client, Command: k.Command, Form: k.Form, Yes: k.Yes || k.Maybe, Took: e.took, TTL: k.TTL, Delay: e.delay, Fence: e.fence}
 	if k.Stored != k.Key {
 		v.RedisKey = k.Stored
 	}

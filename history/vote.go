@@ -20,6 +20,7 @@ type Vote struct {
 	Command string // CommandSet, CommandExtend, …
 	Form    string // the command that the master executed, without its arguments; empty: the lock reported the vote itself
 	Yes     bool   // the master executed the command with effect
+	Maybe   bool   // the client had a reply, which may have been a yes; it is unknown, too
 	Unknown bool   // there was no reply: the master may or may not have executed the command
 	Error   string // the reply, if it was an error, or why there was none
 }
@@ -49,7 +50,7 @@ func Votes(ops []Op) []Vote {
 			Index: op.Index, At: op.Time - op.Value.Delay, Took: op.Value.Took, TTL: op.Value.TTL,
 			Master: op.Process, Client: op.Value.Client, Key: op.Key, Stored: cmp.Or(op.Value.RedisKey, op.Key),
 			Token: op.Value.Token, Command: op.Value.Command, Form: op.Value.Form, Yes: op.Type == OK && op.Value.Yes,
-			Unknown: op.Type == Info, Error: op.Error,
+			Maybe: op.Type == Info && op.Value.Yes, Unknown: op.Type == Info, Error: op.Error,
 		})
 	}
 	slices.SortStableFunc(votes, func(a, b Vote) int { return cmp.Compare(a.At, b.At) })

@@ -82,8 +82,8 @@ func (r *Run) extendCalls() map[leaseName][]history.Span {
 }
 
 // BackingOf finds the answers that the i-th grant of a lease rests on. It returns false if they are
-// unknown: no vote on the lease was recorded, as with a lock that nobody observed, or the harness
-// stood still, so that votes may have been recorded late.
+// unknown: no vote on the lease was recorded, as with a lock that nobody observed, one that is missing may have been a yes, or the
+// harness stood still, so that votes may have been recorded late.
 func (r *Run) BackingOf(l *history.Lease, i int) (Backing, bool) {
 	g := l.Grants[i]
 	b := Backing{Lease: l, Grant: g, first: i == 0, Since: l.Invoked, Needs: r.Quorum(), Sharing: 1}
@@ -113,20 +113,21 @@ func (r *Run) BackingOf(l *history.Lease, i int) (Backing, bool) {
 	if g.Skewed || !r.VoteIndex().Voted(l) || r.StalledIn(from, g.At+r.Slack) {
 		return b, false
 	}
-	said := map[string]int{}
+	said, maybe := map[string]int{}, false
 	for v := range r.VoteIndex().InFlight(l, from-r.Slack, g.At+r.Slack) {
 		// An extension may create a key anew that a master has lost.
 		counts := v.Command == history.CommandSet && (b.first || Sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
 		if counts && v.Yes && Sent(v) >= from-r.Slack && v.At <= g.At+r.Slack {
 			said[v.Master]++
 		}
+		maybe = maybe || counts && v.Maybe && v.At <= g.At+r.Slack
 	}
 	for m, n := range said {
 		b.Yes = append(b.Yes, m)
 		b.Answers += min(n, b.Sharing)
 	}
 	b.Yes = Distinct(b.Yes)
-	return b, true
+	return b, !maybe || b.Enough()
 }
 
 // mayHaveBegun returns the time from which on commands may count for an extension, for a lease that

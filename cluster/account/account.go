@@ -80,6 +80,13 @@ type conn struct {
 	executed []cluster.Executed // steps whose exchange has not ended
 	open     []cluster.Exchange // exchanges that were answered, and whose step is not known
 	lost     bool               // the connection ended with commands that were not answered
+	// missed holds answered commands whose steps a gap may have swallowed, or that come after it: until another command follows,
+	// a step with the same words may be theirs or a later one's.
+	missed [][]string
+}
+
+func (c *conn) misses(args []string) bool {
+	return slices.ContainsFunc(c.missed, func(m []string) bool { return slices.Equal(m, args) })
 }
 
 // maxWaiting bounds the steps and the exchanges of a connection that wait for each other.
@@ -135,6 +142,8 @@ func (a *Account) Exchange(client string, number int, x cluster.Exchange, vote f
 func (a *Account) exchange(m *master, c *conn, x cluster.Exchange) {
 	i := slices.IndexFunc(c.executed, func(e cluster.Executed) bool { return slices.Equal(e.Args, x.Args) })
 	switch {
+	case x.Replied && c.misses(x.Args):
+		a.unaccounted(m, c, x)
 	case i >= 0:
 		done := c.executed[i]
 		for _, e := range c.executed[:i] { // their exchanges are not followed
@@ -166,6 +175,9 @@ func (a *Account) executed(number int, x cluster.Executed) {
 	m := a.master(number)
 	if x.Gap != "" {
 		for _, c := range m.conns {
+			for _, o := range c.open {
+				c.missed = append(c.missed, o.Args)
+			}
 			a.open(m, c, len(c.open))
 			c.executed = nil
 		}
@@ -246,6 +258,11 @@ func (a *Account) step(m *master, c *conn, x cluster.Executed) {
 		a.apart(m, c, x, givenUp)
 		return
 	}
+	if c.misses(x.Args) {
+		a.apart(m, c, x, "")
+		return
+	}
+	c.missed = nil // a master executes the commands of a connection in order, so later steps are not theirs
 	i := slices.IndexFunc(c.open, func(o cluster.Exchange) bool { return slices.Equal(o.Args, x.Args) })
 	if i < 0 {
 		if len(c.executed) == maxWaiting {
@@ -269,12 +286,24 @@ func (a *Account) apart(m *master, c *conn, x cluster.Executed, how string) {
 // open ends the first n open exchanges of a connection, of which the account has nothing.
 func (a *Account) open(m *master, c *conn, n int) {
 	for _, x := range c.open[:n] {
-		if x.Error == "" {
-			x.Replied, x.Error = false, "the master's account has no such command"
-		}
-		a.end(m, c, x, nil)
+		a.unaccounted(m, c, x)
 	}
 	c.open = slices.Delete(c.open, 0, n)
+}
+
+// unaccounted ends an exchange that was answered, and of which it is not known what the master did. If the answer was no error, the
+// client may have read a yes in it.
+func (a *Account) unaccounted(m *master, c *conn, x cluster.Exchange) {
+	if x.Error != "" {
+		a.end(m, c, x, nil)
+		return
+	}
+	x.Replied, x.Error = false, "the master's account has no such command"
+	vote := c.vote
+	a.end(m, &conn{client: c.client, vote: func(op history.Op, at time.Time) {
+		op.Value.Yes = true
+		vote(op, at)
+	}}, x, nil)
 }
 
 // Settle waits until all exchanges of a client that have been answered are accounted for, or until

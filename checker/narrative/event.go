@@ -102,7 +102,7 @@ type Event struct {
 	Yes     []string      `json:"yes,omitempty"`
 	No      []string      `json:"no,omitempty"`
 	Failed  []string      `json:"failed,omitempty"` // masters that answered with an error, which says nothing about the key
-	Silent  []string      `json:"silent,omitempty"` // masters that did not answer
+	Silent  []string      `json:"silent,omitempty"` // masters that did not answer, or whose answer is not known
 	Cut     []string      `json:"cut,omitempty"`    // the Masters that a fault kept the command from reaching
 	Key     string        `json:"key,omitempty"`
 	Stored  string        `json:"-"` // the Redis key that masters answered about or changed, if it is known

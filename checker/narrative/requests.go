@@ -262,7 +262,12 @@ func (n *Narrative) answers(e *placed) string {
 	say(e.Yes, yes)
 	group(e.No, func(m string) string { return "said no" + n.refusal(e, m) })
 	group(e.Failed, func(m string) string { return "answered with an error (" + e.failure(m) + ")" })
-	group(e.Silent, func(m string) string { return "did not answer" + n.silence(e, m) })
+	group(e.Silent, func(m string) string {
+		if slices.ContainsFunc(e.ask.Votes, func(v history.Vote) bool { return v.Master == m && v.Maybe }) {
+			return "gave an answer that is not known"
+		}
+		return "did not answer" + n.silence(e, m)
+	})
 	return strings.Join(parts, "; ")
 }
 

@@ -198,14 +198,28 @@ func (e *VoteIndex) Voted(l *history.Lease) bool {
 	return false
 }
 
-// VotedOn reports whether any vote on a command for a lease was recorded.
-func (e *VoteIndex) VotedOn(l *history.Lease, command string) bool {
+// Record is how much of the votes on a lease is known.
+type Record int
+
+const (
+	NotRecorded    Record = iota
+	PartlyRecorded        // one of them may have been a yes, and it is not known
+	Recorded
+)
+
+// Recorded returns how much of the votes on a command for a lease is known.
+func (e *VoteIndex) Recorded(l *history.Lease, command string) Record {
+	known := NotRecorded
 	for v := range e.OnLease(l) {
-		if v.Command == command {
-			return true
+		if v.Command != command {
+			continue
 		}
+		if v.Maybe {
+			return PartlyRecorded
+		}
+		known = Recorded
 	}
-	return false
+	return known
 }
 
 // Granting returns the yes votes on a lease for a command that arrived by the time of the grant. If

@@ -82,6 +82,9 @@ func (n *Narrative) LostQuorum(a, b *history.Lease, when time.Duration) bool {
 	}
 	names = facts.Distinct(names)
 	if len(names) == 0 {
+		if e.Recorded(a, history.CommandSet) == facts.PartlyRecorded || e.Recorded(b, history.CommandSet) == facts.PartlyRecorded {
+			return true // some master may have
+		}
 		var ms []string
 		for m := range second {
 			ms = append(ms, m)

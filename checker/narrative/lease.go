@@ -29,9 +29,9 @@ func (n *Narrative) Lease(l *history.Lease, until time.Duration) {
 	if r.History.Header.Until == history.UntilReleased || g.Endless() {
 		valid = "valid until it is released"
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, n.LeaseOn(l), fence, valid, n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, n.LeaseOn(l), fence, valid, n.votedBy(voters, r.VoteIndex().Recorded(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
-		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, n.LeaseOn(l), fence, At(g.Until), n.votedBy(voters, r.VoteIndex().VotedOn(l, history.CommandSet), g.Index))
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, n.LeaseOn(l), fence, At(g.Until), n.votedBy(voters, r.VoteIndex().Recorded(l, history.CommandSet), g.Index))
 	}
 	n.addResting(e, votes)
 	n.shortTTL(l, g, history.CommandSet, 0)
@@ -90,7 +90,7 @@ func (n *Narrative) extensionVotes(l *history.Lease, before, x history.Grant, de
 		word = "upgraded"
 	}
 	n.addResting(Event{At: x.At, Kind: EventExtended, Detail: detail, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: word, Ops: []int{x.Index},
-		Text: fmt.Sprintf("%s's lease was %s, valid until %s, %s", l.Process, word, At(x.Until), n.votedBy(voters, e.VotedOn(l, history.CommandExtend), x.Index))}, votes)
+		Text: fmt.Sprintf("%s's lease was %s, valid until %s, %s", l.Process, word, At(x.Until), n.votedBy(voters, e.Recorded(l, history.CommandExtend), x.Index))}, votes)
 	for _, a := range n.r.Requests(l.Key, facts.Party{Client: l.Process, Token: l.Token}) {
 		if a.Command == history.CommandExtend && a.Sent >= before.At && a.Sent <= x.At {
 			n.Request(a, true)
@@ -149,7 +149,7 @@ func (n *Narrative) life(l *history.Lease) {
 	if l.ReleaseIndex >= 0 && n.r.History.Op(l.ReleaseIndex).F == history.FRelease {
 		text := fmt.Sprintf("%s released %s", who, l.Key)
 		if n.r.Imported() {
-			text += ", " + n.votedBy(nil, false, l.ReleaseIndex)
+			text += ", " + n.votedBy(nil, facts.NotRecorded, l.ReleaseIndex)
 		}
 		n.Add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.Imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
 	}
@@ -173,7 +173,7 @@ func (n *Narrative) life(l *history.Lease) {
 
 // votedBy names the masters whose votes a grant rests on, or, in a history made from logs, the log
 // line of the grant.
-func (n *Narrative) votedBy(voters []string, recorded bool, index int) string {
+func (n *Narrative) votedBy(voters []string, recorded facts.Record, index int) string {
 	r := n.r
 	if r.Imported() {
 		return "according to " + r.History.Op(index).Value.Evidence
@@ -184,10 +184,12 @@ func (n *Narrative) votedBy(voters []string, recorded bool, index int) string {
 	if r.Unfiltered != nil {
 		return "by keys of which the votes say nothing"
 	}
-	if !recorded {
+	switch {
+	case recorded == facts.NotRecorded:
 		return "by votes that were not recorded"
-	}
-	if len(voters) == 0 {
+	case recorded == facts.PartlyRecorded && len(voters) < r.Quorum():
+		return "by votes of which not all are known"
+	case len(voters) == 0:
 		return "without a single vote"
 	}
 	s := "by the votes of " + fault.Enumerate(voters)

@@ -20,7 +20,6 @@ import (
 // TestAMasterWithoutAProcessorConvictsNobody: after all faults the master stands still, as one does that gets no processor or waits
 // for its disk. Nobody is granted the lock, and that is not the lock's fault.
 func TestAMasterWithoutAProcessorConvictsNobody(t *testing.T) {
-	t.Parallel()
 	capture(t)
 	for range 5 { // the final check may be over before the master can be stopped in it
 		got := make(chan cluster.Cluster, 1)

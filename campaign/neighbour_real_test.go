@@ -29,7 +29,7 @@ func TestAFlushByAnotherProgramConvictsNobody(t *testing.T) {
 		verdict               checker.Verdict
 	}{
 		{name: "refused", link: "c1", verdict: checker.Holds, note: "masters refused FLUSHALL on a link of c1 once,"},
-		{name: "allowed", link: "somebody", admin: true, verdict: checker.Invalid, note: "somebody who is not a client of this run changed keys", why: "deleted k0 on m1"},
+		{name: "allowed", link: "somebody", admin: true, verdict: checker.Invalid, note: "somebody who is not a client of this run changed keys", why: "somebody else's command exec deleted k0 on m1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -94,7 +94,7 @@ RACED = ./cluster ./cluster/account ./cluster/process ./cluster/resp ./cluster/s
 MASTERS = ./campaign ./cluster/docker ./cluster/process ./watch
 PROGRAMS = ./audit/card ./cli ./clients ./cluster/shadow ./docs/model ./history ./internal/doctest ./masters ./reports ./serve
 # These try more of their cases with the tag real (internal/sampletest).
-SAMPLED = ./audit ./claims ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
+SAMPLED = ./audit ./checker ./claims ./locktest ./risk ./search ./search/exhaust ./search/reduce ./redlock
 # What else runs with the race detector now and then: less of it is simulated then (internal/racetest). Nothing that uses
 # cluster/virtual: the race detector itself fails in bubbles of that size (CHECK failed: tsan_rtl.cpp, go1.26). Each run takes
 # some of them, and with SAMPLE=all it takes all.

@@ -23,7 +23,7 @@ func (a *audit) try(ctx context.Context) error {
 		}
 	}
 	var all []*search.Series[trial]
-	of := map[*search.Series[trial]]*series{}
+	seriesOf := map[*search.Series[trial]]*series{}
 	for _, s := range a.series {
 		x := &search.Series[trial]{
 			Name: s.of.title(s.at), Count: len(s.trials), Bound: cmp.Or(a.opt.bound, s.bound()),
@@ -34,12 +34,12 @@ func (a *audit) try(ctx context.Context) error {
 			Done: func(i int, t *trial, after time.Duration) int { return a.done(s, i, t, after) },
 			Over: func() { a.over(s) },
 		}
-		of[x] = s
+		seriesOf[x] = s
 		all = append(all, x)
 	}
 	e := search.Engine[trial]{
 		Crew:   crew.Of(a.opt.Workers),
-		Failed: func(x *search.Series[trial], i int, err error) *trial { return a.failed(of[x], i, err) },
+		Failed: func(x *search.Series[trial], i int, err error) *trial { return a.failed(seriesOf[x], i, err) },
 		Live: func(now string, done, of int) {
 			if a.opt.Live != nil {
 				a.opt.Live(done, of, func() string { return a.progress(now, done, of) })
@@ -62,10 +62,6 @@ func (a *audit) done(s *series, i int, t *trial, after time.Duration) (last int)
 	if t.leases > 0 {
 		a.worked.Store(true)
 	}
-	if t.untested != nil {
-		a.untested = t.untested
-	}
-	a.tooFew = cmp.Or(t.tooFew, a.tooFew)
 	t.after, t.number = after, i+1
 	s.trials[i] = t
 	s.decideWhereToStop()

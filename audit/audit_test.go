@@ -197,7 +197,7 @@ func card(outcomes ...Outcome) *Result {
 	for i, o := range outcomes {
 		row := Row{ID: []string{"a", "b", "c", "d"}[i], Cells: []Cell{{Level: "L2", Outcome: o}}}
 		if o != NotApplicable {
-			row.Cells[0].Findings = []Finding{{Property: "mutual-exclusion", Outcome: o}}
+			row.Cells[0].Findings = []PropertyResult{{Property: "mutual-exclusion", Outcome: o}}
 		}
 		r.Rows = append(r.Rows, row)
 	}

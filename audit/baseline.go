@@ -30,7 +30,7 @@ func (r *Result) Baseline() *Result {
 		for _, c := range row.Cells {
 			cell := Cell{Level: c.Level, Outcome: c.Outcome}
 			for _, f := range c.Findings {
-				cell.Findings = append(cell.Findings, Finding{Property: f.Property, Outcome: f.Outcome, Schedules: f.Schedules, Proven: f.Proven, Violated: f.Violated, Faults: f.Faults})
+				cell.Findings = append(cell.Findings, PropertyResult{Property: f.Property, Outcome: f.Outcome, Schedules: f.Schedules, Proven: f.Proven, Violated: f.Violated, Faults: f.Faults})
 			}
 			lean.Cells = append(lean.Cells, cell)
 		}

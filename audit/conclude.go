@@ -41,6 +41,10 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 			row.Leases += t.leases
 			row.Waiting = row.Waiting.Worst(t.waiting)
 			row.Hints = judge.AddHints(row.Hints, t.hints)
+			row.TooFew = cmp.Or(row.TooFew, t.tooFew)
+			if t.untested != nil {
+				row.Untested = t.untested
+			}
 			for _, n := range t.notes {
 				if a.opt.Driver != scenario.Sim && !slices.Contains(row.Notes, n) && len(row.Notes) < 5 {
 					row.Notes = append(row.Notes, n)
@@ -92,8 +96,8 @@ func (a *audit) seriesOf(s *Situation) (mine []*series) {
 
 // nothing returns the finding for a level about which no schedule says anything; nil: the lock lacks the
 // feature that the level is about.
-func (a *audit) nothing(level string, row *Row, all []*series) *Finding {
-	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
+func (a *audit) nothing(level string, row *Row, all []*series) *PropertyResult {
+	f := &PropertyResult{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: row.Schedules, Outcome: Inconclusive}
 	switch {
 	case a.unread(level, all):
 		return nil
@@ -184,10 +188,10 @@ func provesNothing(schedules int, why string) string {
 
 // find decides on one property from the schedules of a situation. It also returns the evidence: the
 // first schedule that violates the property, of those for which the lock is to blame if there are any. The finding is nil if there is nothing to report.
-func find(s *Situation, all []*series, property string, complete bool) (*Finding, *trial) {
-	f := &Finding{Property: property}
+func find(s *Situation, all []*series, property string, complete bool) (*PropertyResult, *trial) {
+	f := &PropertyResult{Property: property}
 	var proof search.Proof
-	var of *series
+	var judged *series
 	var evidence *trial
 	var undecided *search.Judgement
 	for _, x := range all {
@@ -205,7 +209,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 			case j.Verdict == checker.Violated:
 				f.Violated++
 				if evidence == nil || j.Without == "" && evidence.result(property).Without != "" {
-					of, evidence = x, t
+					judged, evidence = x, t
 					f.Number = t.number
 				}
 			case len(j.Evidence) == 0 && undecided == nil || undecided != nil && undecided.Verdict == checker.Invalid && j.Verdict == checker.Unknown:
@@ -226,7 +230,7 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 		case j.Without != "":
 			f.Outcome, f.Without = Inherent, j.Without
 		}
-		f.Case, f.Seed, f.After = of.at.Name, evidence.scenario.Seed, evidence.after
+		f.Case, f.Seed, f.After = judged.at.Name, evidence.scenario.Seed, evidence.after
 		if j.First != nil {
 			f.Why, f.Reason, f.At = j.First.Summary, j.First.Reason, j.First.At
 		}
@@ -269,7 +273,7 @@ const mostRuns = 3
 // keepFinding stores the evidence of a violation, and sets the command that replays it. It stores a
 // run with its report. In the simulator it stores only the scenario, which repeats the run exactly,
 // if the property is inherent or already has mostRuns runs.
-func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *trial) error {
+func (a *audit) keepFinding(ctx context.Context, s *Situation, f *PropertyResult, t *trial) error {
 	only := ""
 	if !checker.Named(f.Property).OnlyClaims {
 		only = " --property " + f.Property

@@ -84,7 +84,7 @@ func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) e
 }
 
 // replay replays one finding. It returns nil if ctx ended before the property was violated again.
-func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p *Replays, err error) {
+func (r *Result) replay(ctx context.Context, f *PropertyResult, opt ConfirmOptions) (p *Replays, err error) {
 	s, _, err := campaign.Store{Dir: r.Folder}.Open(f.Run)
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}

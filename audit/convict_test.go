@@ -214,13 +214,13 @@ func TestPlantedBugsAreConvicted(t *testing.T) {
 		return outcome(audited(t, c.lock, most, c.situation), c.situation, c.property.Name) == Broken
 	}
 	acquitted := map[string]bool{}
-	tried := sampletest.Of(t, 5, 2)
+	tried := sampletest.Of(t, 10, 2)
 	for i, c := range convictions {
 		if !tried(i) {
 			continue
 		}
 		t.Run(c.lock+"/"+c.property.Name, func(t *testing.T) {
-			if !broken(t, c, few) && !broken(t, c, 0) {
+			if !broken(t, c, few) && !broken(t, c, 4*few) && !broken(t, c, 0) {
 				t.Errorf("%s in the situation %s is not broken", c.property.Name, c.situation)
 			}
 			kind, _ := workload.LockNamed(c.lock)

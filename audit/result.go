@@ -23,12 +23,10 @@ type Result struct {
 	Server  string   `json:"server,omitempty"`  // the program of the masters; empty: redis-server, or what the image starts
 	One     bool     `json:"one,omitempty"`     // somebody said that the lock uses one master
 	search.JobResult
-	Schedules int               `json:"schedules"`          // number of schedules tried
-	Leases    int               `json:"leases"`             // number of leases granted in them
-	Errors    int               `json:"errors,omitempty"`   // number of schedules that ended with an error of the harness
-	Untested  map[string]string `json:"untested,omitempty"` // why a property that rests on votes has no result where the votes do not describe the lock, by its name
-	TooFew    string            `json:"too_few,omitempty"`  // why it is not known how many masters the lock needs; empty: it is
-	Rows      []Row             `json:"situations"`
+	Schedules int   `json:"schedules"`        // number of schedules tried
+	Leases    int   `json:"leases"`           // number of leases granted in them
+	Errors    int   `json:"errors,omitempty"` // number of schedules that ended with an error of the harness
+	Rows      []Row `json:"situations"`
 }
 
 // Row is the result of one situation.
@@ -51,6 +49,9 @@ type Row struct {
 
 	Hints   []judge.Hint  `json:"hints,omitempty"`  // rules of lockpick watch that the lock's commands broke
 	Waiting judge.Waiting `json:"waiting,omitzero"` // the worst of all its schedules
+
+	Untested map[string]string `json:"untested,omitempty"` // why a property that rests on votes has no result where the votes do not describe the lock, by its name
+	TooFew   string            `json:"too_few,omitempty"`  // why it is not known how many masters the lock needs; empty: it is
 }
 
 // Outcome is the result of a finding, and of a cell the worst of its findings.
@@ -72,19 +73,19 @@ type Cell struct {
 	Level   string  `json:"level"`
 	Outcome Outcome `json:"outcome"`
 	// Findings has the judged properties of the level, the worst first.
-	Findings []Finding `json:"findings,omitempty"`
+	Findings []PropertyResult `json:"findings,omitempty"`
 }
 
 // Worst returns the finding that decides the cell; nil: there is none.
-func (c *Cell) Worst() *Finding {
+func (c *Cell) Worst() *PropertyResult {
 	if len(c.Findings) == 0 {
 		return nil
 	}
 	return &c.Findings[0]
 }
 
-// Finding is the result of one situation for one property.
-type Finding struct {
+// PropertyResult is the result of one situation for one property.
+type PropertyResult struct {
 	Property string  `json:"property"`
 	Outcome  Outcome `json:"outcome"`
 	Why      string  `json:"why,omitempty"`     // one sentence
@@ -129,6 +130,12 @@ func (r *Result) Row(id string) *Row {
 	return &r.Rows[i]
 }
 
+// add adds the row of a situation.
+func (r *Result) add(row Row) {
+	r.Rows = append(r.Rows, row)
+	r.Schedules, r.Leases, r.Errors = r.Schedules+row.Schedules, r.Leases+row.Leases, r.Errors+len(row.Errors)
+}
+
 // Hints returns the rules that the lock's commands broke in any situation.
 func (r *Result) Hints() (all []judge.Hint) {
 	for i := range r.Rows {
@@ -163,9 +170,9 @@ func (r *Row) cell(level string) *Cell {
 }
 
 // put adds a finding, sorts the findings with the worst first, and sets the outcome of the cell.
-func (c *Cell) put(f Finding) {
+func (c *Cell) put(f PropertyResult) {
 	c.Findings = append(c.Findings, f)
-	slices.SortStableFunc(c.Findings, func(a, b Finding) int {
+	slices.SortStableFunc(c.Findings, func(a, b PropertyResult) int {
 		return cmp.Compare(slices.Index(Outcomes, a.Outcome), slices.Index(Outcomes, b.Outcome))
 	})
 	c.Outcome = c.Findings[0].Outcome

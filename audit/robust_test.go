@@ -195,7 +195,7 @@ func TestRetry(t *testing.T) {
 	}
 	for i := range r.Rows {
 		if c := r.Rows[i].cell("L2"); r.Rows[i].ID == "quiet" {
-			*c = Cell{Level: "L2", Outcome: Inconclusive, Findings: []Finding{{Property: "mutual-exclusion", Outcome: Inconclusive}}}
+			*c = Cell{Level: "L2", Outcome: Inconclusive, Findings: []PropertyResult{{Property: "mutual-exclusion", Outcome: Inconclusive}}}
 		}
 	}
 	if err := r.Retry(t.Context(), opt, []string{"quiet"}); err != nil {

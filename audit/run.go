@@ -166,18 +166,16 @@ func (a *audit) card(interrupted bool) *Result {
 	r.Interrupted, r.Took = interrupted, time.Since(a.started)
 	for i, row := range a.rows {
 		if row == nil {
-			lacks := lacking(a.situations[i], "not tried yet", judge.Program+" audit --resume goes on")
-			row = &lacks
+			untried := lacking(a.situations[i], "not tried yet", judge.Program+" audit --resume goes on")
+			row = &untried
 		}
-		r.Rows = append(r.Rows, *row)
-		r.Schedules, r.Leases, r.Errors = r.Schedules+row.Schedules, r.Leases+row.Leases, r.Errors+len(row.Errors)
+		r.add(*row)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if name, v := judge.ServerOf(a.versions); v != "" {
 		r.Versions[name] = v
 	}
-	r.Untested, r.TooFew = a.untested, a.tooFew
 	return r
 }
 
@@ -233,7 +231,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if len(opt.Client) == 0 {
 		kind, _ := workload.LockNamed(opt.Lock)
 		return Subject{
-			Lock: kind.Name, Kind: kind.Kind, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: !kind.Connects, Shares: true,
+			Lock: kind.Name, Kind: kind.Kind, One: kind.Masters == workload.OneMaster || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: !kind.Connects, Shares: true,
 			Queues: kind.DeadWaiter > 0, Reentrant: kind.Reentrant,
 		}, nil
 	}
@@ -254,7 +252,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 // described returns the subject whose client describes itself by hello.
 func (opt *Options) described(lock, service string, hello *workload.Hello) Subject {
 	return Subject{
-		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == 1 || opt.One, Extends: hello.Has(workload.CanExtend),
+		Lock: lock, Client: opt.Client, Library: hello.Library, Service: service, Kind: hello.Kind, One: hello.Masters == workload.OneMaster || opt.One, Extends: hello.Has(workload.CanExtend),
 		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Skews(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
 		Queues: hello.DeadWaiter() > 0,
 	}
@@ -277,8 +275,6 @@ type audit struct {
 	mu       sync.Mutex
 	broken   map[string]bool   // situations with a broken property
 	versions map[string]string // of a run (judge.ServerOf)
-	untested map[string]string // of a run: why what rests on votes is not judged, by property
-	tooFew   string            // of a run: why it is not known how many masters the lock needs
 }
 
 // plan adds a series for each case of a situation that can run. Without any, it skips the
@@ -291,24 +287,24 @@ func (a *audit) plan(s *Situation) {
 	why, planned := "", false
 	for i := range s.Cases {
 		c := &s.Cases[i]
-		lacks := common
+		missing := common
 		switch {
-		case lacks != "":
+		case missing != "":
 		case slices.Contains(c.NotOn, a.opt.Driver):
-			lacks = fmt.Sprintf("it cannot be brought about on the driver %s", a.opt.Driver)
+			missing = fmt.Sprintf("it cannot be brought about on the driver %s", a.opt.Driver)
 		case a.opt.Driver != scenario.Sim && c.Scenario.Network != (scenario.Network{}):
-			lacks = "a real network does not lose, double or delay messages to order"
+			missing = "a real network does not lose, double or delay messages to order"
 		default:
-			lacks = a.subject.lacks(c.Needs)
+			missing = a.subject.lacks(c.Needs)
 		}
-		if lacks == "" {
-			if lacks = a.add(s, c); lacks == "" {
+		if missing == "" {
+			if missing = a.add(s, c); missing == "" {
 				planned = true
 				continue
 			}
 		}
 		if why == "" {
-			why = lacks
+			why = missing
 		}
 	}
 	if !planned {

@@ -81,7 +81,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestConfirmInterrupted: a replay that was interrupted is no replay, and the next one goes on.
+// TestConfirmInterrupted: a replay that was interrupted is not a replay, and the next one goes on.
 func TestConfirmInterrupted(t *testing.T) {
 	r := brokenLock(t, campaign.Store{Dir: t.TempDir()})
 	ctx, end := context.WithCancel(t.Context())

@@ -45,16 +45,16 @@ func NewPart(opt Options, s search.Shard) (*search.Part[Sharded], error) {
 	for i := range situations {
 		ids = append(ids, situations[i].ID)
 	}
-	return search.NewPartOf[Sharded](ShardKind, &opt.JobOptions, opt.of(), ids, s)
+	return search.NewPartOf[Sharded](ShardKind, &opt.JobOptions, opt.identity(), ids, s)
 }
 
-// of returns what shards of one audit have in common.
-func (opt *Options) of() map[string]string {
-	of := map[string]string{"lock": opt.Lock, "client": strings.Join(opt.Client, " ")}
+// identity returns what shards of one audit have in common.
+func (opt *Options) identity() map[string]string {
+	identity := map[string]string{"lock": opt.Lock, "client": strings.Join(opt.Client, " ")}
 	if opt.One {
-		of["masters"] = "1"
+		identity["masters"] = "1"
 	}
-	return of
+	return identity
 }
 
 // RunShard audits the situations that a shard has left, and adds the result of each to its part. A situation with
@@ -85,7 +85,7 @@ func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, elsewhere
 			return nil, 0, fmt.Errorf("%w: there is no situation %q", search.ErrParts, id)
 		}
 	}
-	r = &Result{Lock: p.Of["lock"]}
+	r = &Result{Lock: p.Of["lock"], One: p.Of["masters"] == "1"}
 	if command := p.Of["client"]; command != "" {
 		r.Client = strings.Fields(command)
 	}
@@ -101,8 +101,7 @@ func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, elsewhere
 		if name, v := judge.ServerOf(u.Versions); v != "" {
 			r.Versions[name] = v
 		}
-		r.Rows = append(r.Rows, u.Row)
-		r.Schedules, r.Leases = r.Schedules+u.Schedules, r.Leases+u.Leases
+		r.add(u.Row)
 	}
 	return r, elsewhere, r.write()
 }
@@ -111,7 +110,7 @@ func Merged(p *search.Part[Sharded], store campaign.Store) (r *Result, elsewhere
 func lacking(s Situation, why, help string) Row {
 	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Assumption(), Without: s.Breaks}
 	for _, level := range Levels() {
-		row.Cells = append(row.Cells, Cell{Level: level, Outcome: Inconclusive, Findings: []Finding{
+		row.Cells = append(row.Cells, Cell{Level: level, Outcome: Inconclusive, Findings: []PropertyResult{
 			{Property: level, Outcome: Inconclusive, Why: why, Help: help},
 		}})
 	}

@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"lockpick/checker"
@@ -29,13 +31,18 @@ var dimensions = []dimension{
 
 // NotKnown says, in sentences without their full stops, what the audit could not see of the lock, and why.
 func (r *Result) NotKnown() (says []string) {
+	tooFew, untested := "", map[string]string{}
+	for i := range r.Rows {
+		tooFew = cmp.Or(tooFew, r.Rows[i].TooFew)
+		maps.Copy(untested, r.Rows[i].Untested)
+	}
 	for _, p := range checker.Properties {
-		if why := r.Untested[p.Name]; why != "" && p.Leads {
+		if why := untested[p.Name]; why != "" && p.Leads {
 			says = append(says, fmt.Sprintf("Not tested: %s, and all that rests on votes: %s", p.Level, why))
 		}
 	}
-	if r.TooFew != "" {
-		says = append(says, "How many masters a lease needs is not known: "+r.TooFew)
+	if tooFew != "" {
+		says = append(says, "How many masters a lease needs is not known: "+tooFew)
 	}
 	return says
 }

@@ -14,7 +14,7 @@ import (
 
 // asProcesses returns the lock with clients that are processes: this program as lockpick client, or the
 // command of the scenario.
-func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
+func (c *campaign) asProcesses(lock workload.Implementation) workload.Implementation {
 	lock.New = func(s workload.Env) (workload.Lock, error) { return c.opt.Drivers.Client(c.command(), s) }
 	return lock
 }
@@ -57,8 +57,8 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	}
 	switch {
 	case c.s.Service != nil:
-		told, err := ClientVariables(&c.s, s.Addrs)
-		s.Env = append(s.Env, told...)
+		variables, err := ClientVariables(&c.s, s.Addrs)
+		s.Env = append(s.Env, variables...)
 		return s, err
 	case c.account != nil && !c.account.OwnVotes:
 		s.Observe = func(vote func(history.Op, time.Time)) { c.followLinks(client, links, vote) }

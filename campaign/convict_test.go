@@ -61,7 +61,7 @@ func (c *planted) scenario(lock string, seed uint64) scenario.Scenario {
 // the bug does not.
 func TestPropertiesConvictPlantedBugs(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried := sampletest.Of(t, 3, 2)
+	tried := sampletest.Of(t, 6, 2)
 	for i, c := range plantedBugs() {
 		if !tried(i) {
 			continue

@@ -22,8 +22,14 @@ func descriptorsNeeded(s *scenario.Scenario) uint64 {
 func announceDescriptors(s *scenario.Scenario, progress func(string, ...any)) {
 	need := descriptorsNeeded(s)
 	if most, known := descriptorLimit(); known && need > most {
-		progress("%d clients on %d masters may need up to %d file descriptors, and this process may have %d: raise that (ulimit -n %d), or take fewer clients", s.Clients, s.Masters, need, most, need)
+		progress("%d clients on %d masters may need up to %d file descriptors, and %s", s.Clients, s.Masters, need, descriptorAdvice(s))
 	}
+}
+
+// descriptorAdvice says how many file descriptors there are, and what to do.
+func descriptorAdvice(s *scenario.Scenario) string {
+	most, _ := descriptorLimit()
+	return fmt.Sprintf("this process may have %d file descriptors; raise that (ulimit -n %d), or take fewer clients", most, descriptorsNeeded(s))
 }
 
 // withDescriptors adds to an error what helps if it is that no file descriptors are left.
@@ -31,8 +37,7 @@ func withDescriptors(s *scenario.Scenario, err error) error {
 	if !cluster.NoDescriptors(err) {
 		return err
 	}
-	most, _ := descriptorLimit()
-	return fmt.Errorf("%w: this process may have %d file descriptors; raise that (ulimit -n %d), or take fewer clients", err, most, descriptorsNeeded(s))
+	return fmt.Errorf("%w: %s", err, descriptorAdvice(s))
 }
 
 // checkDescriptors ends the run when no file descriptors are left: connections then fail for a reason that
@@ -41,8 +46,7 @@ func (c *campaign) checkDescriptors() {
 	if !c.starved() {
 		return
 	}
-	most, _ := descriptorLimit()
-	c.interruptBy(fmt.Errorf("no file descriptors were left: this process may have %d; raise that (ulimit -n %d), or take fewer clients", most, descriptorsNeeded(&c.s)))
+	c.interruptBy(fmt.Errorf("no file descriptors were left: %s", descriptorAdvice(&c.s)))
 }
 
 // starved reports whether a link has lacked a file descriptor, or the process cannot open one now.

@@ -188,13 +188,13 @@ func (e *enough) strike(op *history.Op) {
 // add counts an acquisition that was contended.
 func (e *enough) add(granted time.Duration) {
 	e.contended++
-	if e.struck() && (len(e.active) > 0 || granted <= e.healed+e.ttl) {
+	if e.allInjected() && (len(e.active) > 0 || granted <= e.healed+e.ttl) {
 		e.last++
 	}
 }
 
-func (e *enough) struck() bool { return len(e.steps) == 0 && len(e.kinds) == 0 }
+func (e *enough) allInjected() bool { return len(e.steps) == 0 && len(e.kinds) == 0 }
 
 func (e *enough) whole() bool {
-	return e.contended >= e.need && e.struck() && (e.last >= checker.MinUnderFaults || e.healed == 0 && len(e.active) == 0)
+	return e.contended >= e.need && e.allInjected() && (e.last >= checker.MinUnderFaults || e.healed == 0 && len(e.active) == 0)
 }

@@ -21,7 +21,7 @@ import (
 	"lockpick/workload"
 )
 
-// ownServers starts two servers with a key each, which are no business of a run, and returns clients of them. Their user ann
+// ownServers starts two servers with a key each, which are not a run's business, and returns clients of them. Their user ann
 // has a password.
 func ownServers(t *testing.T) (at []string, clients []*redis.Client) {
 	t.Helper()

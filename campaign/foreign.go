@@ -27,13 +27,13 @@ import (
 const clientsDir = "clients"
 
 // lockOf returns the lock under test. hello is the description that its client gives of itself.
-func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
+func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Implementation {
 	if !s.RunsCommand() {
 		kind, _ := workload.LockNamed(s.Lock)
 		kind.Kind = s.LockKind()
 		return kind
 	}
-	return workload.Kind{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1, Fair: hello.Fair, DeadWaiter: hello.DeadWaiter(), Permits: hello.Permits, Retry: hello.Retry()}
+	return workload.Implementation{Name: s.Lock, Summary: hello.Library, Kind: cmp.Or(s.Kind, hello.Kind, history.Mutex), Fencing: hello.Has(workload.CanFence), Masters: hello.Masters, Fair: hello.Fair, DeadWaiter: hello.DeadWaiter(), Permits: hello.Permits, Retry: hello.Retry()}
 }
 
 // ClientCommand returns the command of a scenario's clients, as this machine starts it; nil: they are Lockpick's own. The

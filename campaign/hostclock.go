@@ -42,12 +42,12 @@ func newHostClock(ahead func() time.Duration) *hostClock {
 func (k *hostClock) stepped() time.Duration {
 	var least time.Duration
 	for i := range clockReads {
-		by := k.ahead() - k.was
-		if by.Abs() < leastStep {
+		step := k.ahead() - k.was
+		if step.Abs() < leastStep {
 			return 0
 		}
-		if i == 0 || by.Abs() < least.Abs() {
-			least = by
+		if i == 0 || step.Abs() < least.Abs() {
+			least = step
 		}
 	}
 	k.was += least
@@ -56,16 +56,16 @@ func (k *hostClock) stepped() time.Duration {
 
 // recordStep records a step of the machine's clock. since is the time of the previous check.
 func (c *campaign) recordStep(k *hostClock, since time.Duration) {
-	by := k.stepped()
-	if by == 0 {
+	step := k.stepped()
+	if step == 0 {
 		return
 	}
 	way := "forward"
-	if by < 0 {
+	if step < 0 {
 		way = "back"
 	}
 	c.recorder.Record(history.Op{
 		Process: history.Harness, Type: history.Info, F: history.FStepped, Value: &history.Value{Took: max(c.now()-since, 1)},
-		Error: fmt.Sprintf("it was set %s by %v, or the machine was suspended", way, by.Abs().Round(time.Millisecond)),
+		Error: fmt.Sprintf("it was set %s by %v, or the machine was suspended", way, step.Abs().Round(time.Millisecond)),
 	})
 }

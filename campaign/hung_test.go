@@ -26,7 +26,7 @@ var registeredForTests atomic.Int64
 
 // registerForTest makes a lock known for the rest of the program, by a name of its own. A world that was left
 // to itself may go on beside the next test and look for its lock, so the list of locks itself must not change.
-func registerForTest(t *testing.T, k workload.Kind) (name string) {
+func registerForTest(t *testing.T, k workload.Implementation) (name string) {
 	t.Helper()
 	k.Bug = "of a test"
 	k.Name = fmt.Sprintf("%s-%d", k.Name, registeredForTests.Add(1))
@@ -42,7 +42,7 @@ type badRelease func(s workload.Env)
 func withMisbehaving(t *testing.T, bad badRelease) string {
 	right, _ := workload.LockNamed("redlock")
 	var releases atomic.Int64
-	return registerForTest(t, workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
+	return registerForTest(t, workload.Implementation{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
 		l, err := right.New(s)
 		return badLock{l, s, &releases, bad}, err
 	}})
@@ -171,7 +171,7 @@ func TestLocksThatAreNeverMade(t *testing.T) {
 					defer close(over)
 				}
 				right, _ := workload.LockNamed("redlock")
-				lock := registerForTest(t, workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
+				lock := registerForTest(t, workload.Implementation{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
 					if s.Client == "c2" {
 						hang(s, over)
 					}

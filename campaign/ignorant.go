@@ -42,7 +42,7 @@ func (c *campaign) refuseIgnorant() {
 
 // registered reports whether the user registered the lock, and not as a planted bug.
 func (c *campaign) registered() bool {
-	return !c.s.UsesProcesses() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock && k.Bug == "" })
+	return !c.s.UsesProcesses() && slices.ContainsFunc(workload.Registered(), func(k workload.Implementation) bool { return k.Name == c.s.Lock && k.Bug == "" })
 }
 
 // ignored reports whether the lock is the user's, and no client has sent anything to a master.

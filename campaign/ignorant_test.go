@@ -43,7 +43,7 @@ func TestALockThatIgnoresTheSimulatedMastersIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lock := "ignorant-" + name
-			if err := workload.RegisterLock(workload.Kind{Name: lock, New: func(workload.Env) (workload.Lock, error) { return ignorant{acquire}, nil }}); err != nil {
+			if err := workload.RegisterLock(workload.Implementation{Name: lock, New: func(workload.Env) (workload.Lock, error) { return ignorant{acquire}, nil }}); err != nil {
 				t.Fatal(err)
 			}
 			s := scenario.Defaults()
@@ -59,7 +59,7 @@ func TestALockThatIgnoresTheSimulatedMastersIsRefused(t *testing.T) {
 
 func TestALockThatConnectsIsRefusedByTheSimulator(t *testing.T) {
 	const lock = "connects"
-	if err := workload.RegisterLock(workload.Kind{Name: lock, Connects: true}); err != nil {
+	if err := workload.RegisterLock(workload.Implementation{Name: lock, Connects: true}); err != nil {
 		t.Fatal(err)
 	}
 	s := scenario.Defaults()

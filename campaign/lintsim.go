@@ -42,21 +42,21 @@ type lintedConversation struct {
 }
 
 type askedCommand struct {
-	kind protocol.Kind
-	args []string
-	sent time.Time
+	purpose protocol.Purpose
+	args    []string
+	sent    time.Time
 }
 
 // Ask sends a command, and notes it for the votes.
 func (c *lintedConversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
-	c.asked = append(c.asked, askedCommand{cmd.Kind, wordsOf(&cmd), c.masters.now()})
+	c.asked = append(c.asked, askedCommand{cmd.Purpose, wordsOf(&cmd), c.masters.now()})
 	return c.Conversation.Ask(ctx, cmd, to, timeout)
 }
 
 // vote passes an exchange to the Lint: the vote is the reply to the latest command of its kind.
 func (c *lintedConversation) vote(v protocol.Vote) {
 	for _, a := range slices.Backward(c.asked) {
-		if a.kind == v.Kind && len(a.args) > 0 {
+		if a.purpose == v.Purpose && len(a.args) > 0 {
 			c.masters.lint.Exchange(v.Master, cluster.Exchange{Conn: c.masters.client, Args: a.args, Reply: replyOf(&v, a.args[0]), Sent: a.sent, Answered: c.masters.now()})
 			return
 		}

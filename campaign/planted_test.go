@@ -204,7 +204,7 @@ func oddNames(s *scenario.Scenario) {
 	s.Usage, s.Keys, s.Clients, s.Hold, s.LongHolds = []string{string(workload.OddNames)}, 14, 6, "0s..300ms", 0
 }
 
-// quotedAndOdd gives the keys odd names, and a TTL that is no whole number of seconds.
+// quotedAndOdd gives the keys odd names, and a TTL that is not a whole number of seconds.
 func quotedAndOdd(s *scenario.Scenario) {
 	oddNames(s)
 	s.TTL, s.LongHolds, s.Extend, s.Clients = 1870*time.Millisecond, 0.5, 0, 14
@@ -326,7 +326,7 @@ const seeds, twinSeeds = 40, 5
 // of nothing that it promises, under the same faults and seeds.
 func TestConvictions(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried := sampletest.Of(t, 3, 2)
+	tried := sampletest.Of(t, 6, 2)
 	for i, c := range convictions {
 		if !tried(i) {
 			continue

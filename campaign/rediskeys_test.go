@@ -31,6 +31,6 @@ func TestMastersAreAskedForTheirOwnNames(t *testing.T) {
 	}
 	c.s.Lock = "redisson-redlock" // stores hashes
 	if c.keysToInspect() != nil {
-		t.Error("what this lock stores are no tokens")
+		t.Error("what this lock stores are not tokens")
 	}
 }

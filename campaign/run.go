@@ -81,6 +81,9 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := opt.Drivers.of(ctx, &s)
+	if err != nil { // perhaps no server can be started to ask for its version
+		announceDescriptors(&s, opt.Progress)
+	}
 	if err == nil && opt.Session != nil && driver.Virtual {
 		return "", nil, nil, &scenario.Problem{Field: "driver", Says: "programs connect to real masters only, and here is the " + why}
 	}
@@ -312,13 +315,13 @@ func (c *campaign) runStages() (err error) {
 
 	// The nemesis stops first and heals its faults while the clients still work: a stopped client must
 	// continue, or the workload would never end.
-	struck, done := c.runtime.WithCancelCause(context.Background())
+	injecting, done := c.runtime.WithCancelCause(context.Background())
 	c.runtime.Go(func() {
 		defer done(errTimeLimit)
 		c.runNemesis(working)
 	})
 	w.Run(working)
-	for c.runtime.Sleep(struck, time.Hour) == nil {
+	for c.runtime.Sleep(injecting, time.Hour) == nil {
 	}
 	if running.Err() != nil {
 		return nil // the recorded evidence counts; there is no time for more
@@ -424,7 +427,7 @@ func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
 	lock := lockOf(&c.s, c.hello)
-	majority := len(gone) < c.s.Masters/2+1 && !(lock.First && slices.Contains(gone, "m1"))
+	majority := len(gone) < c.s.Masters/2+1 && !(lock.Masters == workload.OneMaster && slices.Contains(gone, "m1"))
 	if !majority {
 		op.Type, op.Error = history.Fail, fmt.Sprintf("%v never came back: no majority of masters is left", gone)
 	}

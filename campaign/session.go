@@ -56,7 +56,7 @@ const UntilHealed = 24 * time.Hour
 // reported returns the header of a run with these options: of a session, it says that clients report what they do.
 func (o *Options) reported(h history.Header) history.Header {
 	if o.Session != nil {
-		h.Reported, h.Lock, h.Faults, h.Nemesis, h.Keys = true, "", nil, "schedule", 0
+		h.Reported, h.Lock, h.Quorum, h.Faults, h.Nemesis, h.Keys = true, "", 0, nil, "schedule", 0
 	}
 	return h
 }

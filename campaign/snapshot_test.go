@@ -43,7 +43,7 @@ func TestKeysOfOtherNamesAreLookedAt(t *testing.T) {
 	all := workload.Locks
 	t.Cleanup(func() { workload.Locks = all })
 	right, _ := workload.LockNamed("redlock")
-	workload.Locks = append(slices.Clone(all), workload.Kind{Name: "prefixed", New: func(s workload.Env) (workload.Lock, error) {
+	workload.Locks = append(slices.Clone(all), workload.Implementation{Name: "prefixed", New: func(s workload.Env) (workload.Lock, error) {
 		l, err := right.New(s)
 		return prefixed{l}, err
 	}})

@@ -19,7 +19,7 @@ const wall = "redlock-on-the-wall-clock"
 func withWall() func() {
 	all := workload.Locks
 	right, _ := workload.LockNamed("redlock")
-	workload.Locks = append(workload.Locks, workload.Kind{Name: wall, Fencing: true, New: func(s workload.Env) (workload.Lock, error) {
+	workload.Locks = append(workload.Locks, workload.Implementation{Name: wall, Fencing: true, New: func(s workload.Env) (workload.Lock, error) {
 		inner := s
 		inner.Hooks.Ended = nil // nobody is told by another clock than this lock's
 		l, err := right.New(inner)

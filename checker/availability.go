@@ -10,36 +10,35 @@ import (
 )
 
 var Availability = Property{
-	Name: "availability", Level: "AV", Says: "once faults have healed, every acquire succeeds within a bound", Leads: true,
+	Name: "availability", Level: "AV", Says: "once faults have healed, every client that keeps asking is granted the lock within a bound", Leads: true,
 	rules: &rules{judge: afterHealing((*run).availability), gaps: []gap{notHealed}},
 }
 
-// availability judges AV: each acquire that was called after the faults had
-// healed was granted within the bound. These acquires wait for the lock, so an
-// acquire that fails, is late or never returns is a violation.
+// availability judges AV: each client that asked for a key after the faults had healed, and again if it was refused, was
+// granted it within the bound. A client that is refused at once and does not ask again proves nothing: its connection may have
+// been broken by a fault, and its next acquire would use a new one.
 func (r *run) availability(h facts.Healing) *judgement {
 	var found []proven
 	clients := map[string]bool{}
-	judged, cut := 0, 0
+	all, cut := r.SeriesSince(h)
+	judged := 0
 	var slowest time.Duration
-	for _, a := range r.Acquires() {
-		if a.Ops[0] < h.Line {
-			continue
-		}
-		took := a.Ended - a.Invoked
+	for _, s := range all {
+		took := s.To - s.From
+		granted := s.Last().OK
 		switch {
-		case a.OK && took <= h.Bound:
-			judged++
-			clients[a.Client] = true
+		case granted && took <= h.Bound:
 			slowest = max(slowest, took)
+		case took < h.Bound, s.Last().Open && took == h.Bound,
+			r.History.Header.DeadWaiter > 0 && took <= h.Bound+r.QueueDelay(s.Key, s.From, s.To):
+			cut++ // the client stopped asking, or the history ends, before the bound
 			continue
-		case a.Open && took <= h.Bound, r.Cancelled(a), r.History.Header.DeadWaiter > 0 && took >= h.Bound && took <= h.Bound+r.QueueDelay(a.Key, a.Invoked, a.Ended):
-			cut++ // the history ends before the bound
-			continue
+		default:
+			v := narrative.Violation{Key: s.Key, At: s.From, Until: s.To, Ops: s.Lines(), Clients: []string{s.Client}}
+			found = append(found, proven{v, func(n *narrative.Narrative) { r.explainRefused(n, s) }})
 		}
 		judged++
-		clients[a.Client] = true
-		found = append(found, proven{narrative.Violation{Key: a.Key, At: a.Invoked, Until: a.Ended, Ops: a.Ops, Clients: []string{a.Client}}, func(n *narrative.Narrative) { r.explainRefused(n, a) }})
+		clients[s.Client] = true
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
@@ -55,29 +54,37 @@ func (r *run) availability(h facts.Healing) *judgement {
 	}
 	switch {
 	case judged == 0 && cut > 0:
-		j.invalid = fmt.Sprintf("the history ends before the %s after all faults had ended had to be granted", plural.Count(cut, "acquire", "acquires"))
+		j.invalid = fmt.Sprintf("each client gave up, or the history ends, before the %s after all faults had ended had to be granted", plural.Count(cut, "acquire", "acquires"))
 	case judged == 0:
 		j.invalid = fmt.Sprintf("no acquire followed the end of all faults at %s", narrative.At(h.At))
 	}
 	return j
 }
 
-// explainRefused explains that an acquire was not granted in time after the faults had healed.
-func (r *run) explainRefused(n *narrative.Narrative, a facts.Acquire) {
+// explainRefused explains that a client was not granted in time what it asked for after the faults had healed.
+func (r *run) explainRefused(n *narrative.Narrative, s *facts.Series) {
 	v := n.Violation
-	took := narrative.At(a.Ended - a.Invoked)
-	switch {
-	case a.OK:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.Client, a.Key, narrative.At(a.Invoked), took)
-	case a.Open:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.Client, a.Key, narrative.At(a.Invoked), took)
-	default:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.Client, a.Key, narrative.At(a.Invoked), took)
-		if a.Err != "" {
-			v.Summary += ": " + a.Err
-		}
+	took := narrative.At(s.To - s.From)
+	asked := fmt.Sprintf("%s asked for %s at %s", s.Client, s.Key, narrative.At(s.From))
+	if times := len(s.Acquires); times > 1 {
+		asked = fmt.Sprintf("%s asked for %s %d times from %s on", s.Client, s.Key, times, narrative.At(s.From))
 	}
-	n.Stuck([]string{a.Client}, a.Invoked, a.Ended, []facts.Acquire{a})
+	switch last := s.Last(); {
+	case last.OK:
+		v.Summary = fmt.Sprintf("%s and was granted it only after %s", asked, took)
+	case last.Open && len(s.Acquires) == 1:
+		v.Summary = fmt.Sprintf("%s and had no answer for %s, until the history ends", asked, took)
+	case last.Open:
+		v.Summary = fmt.Sprintf("%s and was not granted it for %s, until the history ends", asked, took)
+	case len(s.Acquires) == 1:
+		v.Summary = fmt.Sprintf("%s and was refused after %s", asked, took)
+	default:
+		v.Summary = fmt.Sprintf("%s and was refused each time, for %s", asked, took)
+	}
+	if err := s.Last().Err; err != "" {
+		v.Summary += ": " + err
+	}
+	n.Stuck([]string{s.Client}, s.From, s.To, s.Acquires)
 	h := r.Healed()
 	n.AllHealed(h)
 	n.Violated(fmt.Sprintf("%s, where %s is allowed", v.Summary, narrative.At(h.Bound)))

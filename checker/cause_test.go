@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// TestCausesOfKeysThatStay: an acquire that nobody answers is no call that a client waited for while it had a lease, and what
+// TestCausesOfKeysThatStay: an acquire that nobody answers is not a call that a client waited for while it had a lease, and what
 // masters still stored is the cause.
 func TestCausesOfKeysThatStay(t *testing.T) {
 	const stuck = "1s nemesis healed bound=5s\n1s c2 acquire invoke k0\n6200ms c2 acquire fail k0\n"

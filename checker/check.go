@@ -89,9 +89,9 @@ func checkPacked(h *history.Packed, second func(*history.Packed) linearizability
 	rep := Report{By: by, DeadOnArrival: run.deadOnArrival(), Unseen: unseen(h)}
 	if rep.Unseen != "" { // the lock is of another kind than the votes describe
 		run.History, run.Unfiltered = h.WithoutVotes(), h
-	} else if asked, most := run.asked(); most > 0 && most < run.Quorum() {
+	} else if asked, most := run.askedMasters(); h.Header.Quorum == 0 && most > 0 && most < run.Quorum() {
 		run.Asked, run.MostAsked = asked, most
-		rep.TooFew = fmt.Sprintf("no lease asked more than %d of %d masters (%s): if the lock needs no more, say so (masters: %d)", most, h.Header.Masters, strings.Join(asked, ", "), most)
+		rep.TooFew = fmt.Sprintf("no lease asked more than %d of %d masters (%s), and the lock does not say whether it needs a majority (masters: \"n\") or one (masters: 1)", most, h.Header.Masters, strings.Join(asked, ", "))
 	}
 	var judged []Property
 	for _, p := range Properties {
@@ -140,9 +140,9 @@ func unseen(h *history.Packed) string {
 	return ""
 }
 
-// asked returns the masters that clients asked for the leases of a history, and how many of them they asked for one lease, at most,
+// askedMasters returns the masters that clients asked for the leases of a history, and how many of them they asked for one lease, at most,
 // if the votes are read from what masters did. A lock that reports its votes says by itself how many it needs.
-func (r *run) asked() (masters []string, most int) {
+func (r *run) askedMasters() (masters []string, most int) {
 	if !slices.ContainsFunc(r.History.Kinds(), func(k history.VoteKind) bool { return k.Form != "" }) {
 		return nil, 0
 	}
@@ -166,7 +166,7 @@ func (r *Report) blind(p Property, h *history.Header) string {
 	switch {
 	case r.Unseen != "" && p.Votes:
 		return "what the masters store is not certain to be leases: " + r.Unseen
-	case p.Counts && (r.TooFew != "" || r.Unseen != "" && h.Service == ""): // a service needs a majority of its servers
+	case p.Counts && (r.TooFew != "" || r.Unseen != "" && h.Service == "" && h.Quorum <= 1): // a service needs a majority of its servers
 		return "how many masters a lease needs is not certain: " + cmp.Or(r.TooFew, r.Unseen)
 	}
 	return ""

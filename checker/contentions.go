@@ -119,7 +119,7 @@ func SplitVotes(h *history.History) []narrative.Violation {
 				}
 			}
 		}
-		now := free == 0 && len(votes) > 1 && most < h.Header.Quorum
+		now := free == 0 && len(votes) > 1 && most < h.Header.LeastVotes()
 		if now && !split[op.Key] {
 			slices.Sort(clients)
 			found = append(found, narrative.Violation{

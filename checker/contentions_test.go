@@ -7,7 +7,7 @@ import (
 )
 
 // TestOwnRefusals: a refusal was because of the client's own key only if nothing can have created that key after it, and an
-// error is no refusal.
+// error is not a refusal.
 func TestOwnRefusals(t *testing.T) {
 	for between, want := range map[string]int{
 		"":                                    1,

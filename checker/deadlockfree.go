@@ -16,11 +16,12 @@ var DeadlockFree = Property{
 }
 
 // deadlockFree judges DF: each key of the history is granted within the bound
-// after the faults have healed. Like availability, and unlike the properties of safety,
-// it is about acquires that fail.
+// after the faults have healed, if a client asks for it until the bound is over. Like availability,
+// and unlike the properties of safety, it is about acquires that fail.
 func (r *run) deadlockFree(h facts.Healing) *judgement {
 	type progress struct {
 		granted  bool          // within the bound
+		asked    bool          // a client asked when the bound was over
 		until    time.Duration // a client was granted it after the bound, or the history ends
 		attempts []facts.Acquire
 	}
@@ -37,6 +38,7 @@ func (r *run) deadlockFree(h facts.Healing) *judgement {
 			continue
 		}
 		p.attempts = append(p.attempts, a)
+		p.asked = p.asked || a.Invoked <= h.At+h.Bound && a.Ended+h.Gap() >= h.At+h.Bound
 		switch {
 		case a.OK && a.Ended <= h.At+h.Bound:
 			p.granted = true
@@ -47,7 +49,7 @@ func (r *run) deadlockFree(h facts.Healing) *judgement {
 	slices.Sort(keys)
 	var found []proven
 	judged := 0
-	untried, cut, queued := "", "", ""
+	untried, cut, queued, unasked := "", "", "", ""
 	for _, k := range keys {
 		p := byKey[k]
 		switch {
@@ -59,6 +61,8 @@ func (r *run) deadlockFree(h facts.Healing) *judgement {
 			cut = k
 		case min(r.End, r.Interrupted.At) < h.At+h.Bound+r.QueueDelay(k, h.At, r.End):
 			queued = k
+		case !p.asked:
+			unasked = k
 		default:
 			judged++
 			v := narrative.Violation{Key: k, At: h.At, Until: h.At + h.Bound, Ops: []int{h.Line}}
@@ -90,6 +94,8 @@ func (r *run) deadlockFree(h facts.Healing) *judgement {
 	case cut != "":
 		j.invalid = fmt.Sprintf("the history ends %s after all faults had ended at %s, before the bound of %s had passed, and %s was not granted yet",
 			narrative.At(r.End-h.At), narrative.At(h.At), narrative.At(h.Bound), cut)
+	case unasked != "":
+		j.invalid = fmt.Sprintf("no one was granted %s, but no one asked for it until the bound of %s after the end of all faults at %s had passed", unasked, narrative.At(h.Bound), narrative.At(h.At))
 	case queued != "":
 		j.invalid = fmt.Sprintf("the lock waits %s for each waiter that is gone, and the history ends %s after all faults had ended at %s, when it may still have waited for those of %s",
 			narrative.At(r.History.Header.DeadWaiter), narrative.At(r.End-h.At), narrative.At(h.At), queued)

@@ -130,7 +130,7 @@ func (r *run) turn(first, later *waiter) (x *overtaking, certain bool) {
 }
 
 // lively returns how often a waiter must ask so that the lock does not count it as dead.
-func (r *run) lively() time.Duration { return cmp.Or(r.History.Header.DeadWaiter, facts.AskingGap) }
+func (r *run) lively() time.Duration { return cmp.Or(r.History.Header.DeadWaiter, history.AskingGap) }
 
 // queueDisturbed reports whether the queue, or the times of the history, may have changed between the call of an
 // acquire and the grant of a later one.
@@ -159,12 +159,12 @@ func (r *run) waiters() []*waiter {
 	var all []*waiter
 	for _, a := range r.Acquires() {
 		w := &waiter{Acquire: a}
-		of := owner{a.Client, a.Key}
-		all, calls[of] = append(all, w), append(calls[of], w)
+		caller := owner{a.Client, a.Key}
+		all, calls[caller] = append(all, w), append(calls[caller], w)
 	}
-	for of, mine := range calls {
+	for caller, mine := range calls {
 		if r.Lock.Kind != history.Mutex {
-			findNested(mine, votes[of])
+			findNested(mine, votes[caller])
 		}
 		settled := true // what precedes the next acquire
 		for i, w := range mine {
@@ -174,9 +174,9 @@ func (r *run) waiters() []*waiter {
 			if l := r.LeaseOf(w.Acquire); l != nil {
 				token = l.Token
 			}
-			for rest := votes[of]; len(rest) > 0 && (i+1 == len(mine) || facts.Sent(rest[0]) < mine[i+1].Invoked); rest = votes[of] {
+			for rest := votes[caller]; len(rest) > 0 && (i+1 == len(mine) || facts.Sent(rest[0]) < mine[i+1].Invoked); rest = votes[caller] {
 				v := rest[0]
-				votes[of] = rest[1:]
+				votes[caller] = rest[1:]
 				if facts.Sent(v) < w.Invoked { // a command of no acquire
 					continue
 				}

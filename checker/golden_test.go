@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -92,7 +91,7 @@ func ParseCase(t *testing.T, header, text string) (*history.History, error) {
 }
 
 func directive(t *testing.T, d *datadriven.TestData) (header history.Header, only []string, porcupine string) {
-	header = history.Header{Masters: 5, TTL: 2 * time.Second, Persistence: "none"}
+	header = history.Header{Masters: 5, Quorum: -1, TTL: 2 * time.Second, Persistence: "none"}
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "masters":
@@ -147,7 +146,9 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			d.Fatalf(t, "unknown argument %q", arg.Key)
 		}
 	}
-	header.Quorum = cmp.Or(header.Quorum, header.Masters/2+1)
+	if header.Quorum < 0 { // not given; 0: the lock does not say
+		header.Quorum = header.Masters/2 + 1
+	}
 	return header, only, porcupine
 }
 

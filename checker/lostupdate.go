@@ -40,24 +40,24 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 		if op.Value == nil || op.Value.Fenced {
 			continue
 		}
-		of := facts.KeyToken{Key: op.Key, Token: op.Value.Token}
+		writer := facts.KeyToken{Key: op.Key, Token: op.Value.Token}
 		switch {
 		case op.F == history.FRead && op.Type == history.OK:
-			knows[of] = known{i, op.Value.Value}
+			knows[writer] = known{i, op.Value.Value}
 		case op.F == history.FApply && op.Type == history.Fail:
 			if r.InWindow(op.Time) {
 				refused++
 			}
 		case op.F == history.FApply && op.Type == history.OK:
-			from, computed := knows[of]
+			from, computed := knows[writer]
 			before, replaces := latest[op.Key]
 			now := known{i, op.Value.Value}
-			knows[of], latest[op.Key] = now, now
+			knows[writer], latest[op.Key] = now, now
 			if !computed || !r.InWindow(op.Time) {
 				continue
 			}
 			judged++
-			mine := facts.LatestBefore(leases[of], op.Index)
+			mine := facts.LatestBefore(leases[writer], op.Index)
 			if mine != nil && competed[mine] {
 				contended = append(contended, op.Time)
 			}

@@ -15,17 +15,17 @@ var MinorityFailure = Property{
 // minorityFailure judges one part of AV: while so few masters are down, hung or cut off that
 // the others are a quorum, the lock is granted to some waiting client within a bound.
 func (r *run) minorityFailure() *judgement {
-	of := r.ReachOf
+	reachOf := r.ReachOf
 	judged := 0
 	for _, l := range r.Leases {
-		if !facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) && facts.Touches(of(l.Process).Minority, l.Acquired(), l.Acquired()) {
+		if !facts.ExpiredOnArrival(l) && r.InWindow(l.Acquired()) && facts.Touches(reachOf(l.Process).Minority, l.Acquired(), l.Acquired()) {
 			judged++
 		}
 	}
 	asked := map[string][]history.Span{} // by key: when a client tried that could reach a quorum but not all masters
 	for _, a := range r.Acquires() {
 		mine := []history.Span{{From: a.Invoked, To: a.Ended}}
-		if minor := of(a.Client).Minority; facts.Touches(minor, a.Invoked, a.Ended) {
+		if minor := reachOf(a.Client).Minority; facts.Touches(minor, a.Invoked, a.Ended) {
 			asked[a.Key] = append(asked[a.Key], facts.Without(mine, facts.Cut(mine, minor))...)
 		}
 	}

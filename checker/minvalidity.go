@@ -153,7 +153,7 @@ func (r *run) explainShort(n *narrative.Narrative, s short, q int) {
 	l, g := s.lease, s.grant
 	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on %s stored its token", l.Process, v.Key, narrative.At(g.Until), narrative.At(s.from), fewer(q))
 	n.Lease(l, g.At)
-	var kept []string
+	var holders []string
 	narrative.EachLoss(r.Masters(), func(m string) narrative.Loss {
 		end, ok := s.end[m]
 		switch {
@@ -169,13 +169,13 @@ func (r *run) explainShort(n *narrative.Narrative, s short, q int) {
 					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, fault.Enumerate(ms), narrative.At(end-ttl), narrative.At(ttl))}, "")
 			}}
 		default:
-			kept = append(kept, m)
+			holders = append(holders, m)
 		}
 		return narrative.Loss{}
 	})
 	rest := "no master stored the token"
-	if len(kept) > 0 {
-		rest = "only " + fault.Enumerate(kept) + " can have stored the token"
+	if len(holders) > 0 {
+		rest = "only " + fault.Enumerate(holders) + " can have stored the token"
 	}
 	n.Violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s",
 		narrative.At(s.from), narrative.At(max(s.until, s.from)), rest, q, l.Process, narrative.At(g.Until)))

@@ -16,10 +16,11 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
+	"lockpick/internal/sampletest"
 )
 
 var (
-	oracleHistories = flag.Int("oracle.histories", 2_500, "random histories on which the checkers and the oracle are compared")
+	oracleHistories = sampletest.Flag("oracle.histories", 2_500, 2, 1, "random histories on which the checkers and the oracle are compared")
 	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories; 0: that in ORACLE_SEED, or else a fresh one")
 )
 
@@ -182,7 +183,7 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 	racetest.Exclude(t, "it judges thousands of random histories")
 	verdicts := map[string]map[checker.Verdict]int{}
 	kinds := map[history.LockKind]map[checker.Verdict]int{} // the verdicts on L2
-	seeded(t, *oracleHistories, *oracleSeed, func(t *rapid.T) {
+	seeded(t, oracleHistories(), *oracleSeed, func(t *rapid.T) {
 		h, tick := drawHistory(t)
 		opinions, d := compare(h, newOracle(h, tick), *oracleProperty)
 		if kind := h.Header.LockKind(); opinions[checker.MutualExclusion.Name].verdict != "" {
@@ -208,8 +209,8 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 	for _, kind := range history.LockKinds {
 		t.Logf("L2 of %-11s %v", kind, kinds[kind])
 		for _, v := range []checker.Verdict{checker.Violated, checker.Holds, checker.Invalid} {
-			if share := float64(kinds[kind][v]) / float64(*oracleHistories); share < fair && *oracleHistories >= enough && *oracleProperty+*oracleKind == "" {
-				t.Errorf("L2 of a %s is %s in %d of %d histories: the generator is too weak", kind, v, kinds[kind][v], *oracleHistories)
+			if share := float64(kinds[kind][v]) / float64(oracleHistories()); share < fair && oracleHistories() >= enough && *oracleProperty+*oracleKind == "" {
+				t.Errorf("L2 of a %s is %s in %d of %d histories: the generator is too weak", kind, v, kinds[kind][v], oracleHistories())
 			}
 		}
 	}
@@ -220,8 +221,8 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 		}
 		t.Logf("%-18s %v", p.Name, found)
 		for _, v := range []checker.Verdict{checker.Violated, checker.Holds, checker.Invalid} {
-			if share := float64(found[v]) / float64(*oracleHistories); share < fair && *oracleHistories >= enough && found != nil && *oracleKind == "" {
-				t.Errorf("%s is %s in %d of %d histories: the generator is too weak", p.Name, v, found[v], *oracleHistories)
+			if share := float64(found[v]) / float64(oracleHistories()); share < fair && oracleHistories() >= enough && found != nil && *oracleKind == "" {
+				t.Errorf("%s is %s in %d of %d histories: the generator is too weak", p.Name, v, found[v], oracleHistories())
 			}
 		}
 	}
@@ -232,7 +233,7 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 // sections may overlap and writes may be stale.
 func TestCorrectLocksConvictNobody(t *testing.T) {
 	racetest.Exclude(t, "it judges thousands of random histories")
-	seeded(t, max(1, *oracleHistories/10), *oracleSeed, func(t *rapid.T) {
+	seeded(t, max(1, oracleHistories()/10), *oracleSeed, func(t *rapid.T) {
 		h := drawCorrect(t)
 		rep := checker.Check(h)
 		for _, r := range rep.Results {

@@ -117,7 +117,7 @@ func (o *oracle) alone(a asking) bool {
 	return before == nil || before.ok && !slices.ContainsFunc(o.sentFor(*before, ""), func(v *vote) bool { return v.unknown || o.ops[v.line].Error != "" })
 }
 
-// mayNest says whether the client of an acquire of a lock that is no mutex may have the key already. It certainly has not if each of
+// mayNest says whether the client of an acquire of a lock that is not a mutex may have the key already. It certainly has not if each of
 // its commands before the call was answered, and as many releases as SETs with yes.
 func (o *oracle) mayNest(b asking) bool {
 	if o.h.Kind == "" {

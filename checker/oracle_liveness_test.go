@@ -13,6 +13,14 @@ type healing struct {
 	at, bound time.Duration
 }
 
+// gap is how long a client may pause and count as asking all the time.
+func (h healing) gap() time.Duration {
+	if h.bound > 25*time.Second {
+		return h.bound / 100
+	}
+	return 250 * time.Millisecond
+}
+
 func (o *oracle) healing() healing {
 	for i := len(o.ops) - 1; i >= 0; i-- {
 		if op := o.ops[i]; op.F == history.FHealed {
@@ -42,19 +50,20 @@ func (o *oracle) deadlockFreedom() (f finding) {
 		keys[a.key] = true
 	}
 	for key := range keys {
-		tried, granted := false, false
+		tried, granted, last := false, false, false
 		for _, a := range o.askings() {
 			if a.key != key || a.back >= 0 && a.back < h.line || a.dropped || o.cancelled(a) {
 				continue
 			}
 			tried = true
 			granted = granted || a.ok && a.to <= h.at+h.bound
+			last = last || a.from <= h.at+h.bound && a.to+h.gap() >= h.at+h.bound
 		}
 		switch {
 		case granted:
 			judged++
 		case tried && o.h.DeadWaiter > 0 && min(o.end, o.interrupted) < h.at+h.bound+o.queueing(key, h.at, o.end):
-		case tried && min(o.end, o.interrupted) >= h.at+h.bound:
+		case tried && last && min(o.end, o.interrupted) >= h.at+h.bound:
 			judged++
 			f.found = append(f.found, violation{key, h.at, h.at + h.bound})
 		}
@@ -79,28 +88,69 @@ func (o *oracle) availability() (f finding) {
 		f.invalid = true
 		return f
 	}
-	judged := 0
 	asked := map[string]bool{}
 	for _, a := range o.askings() {
-		if a.line < h.line {
+		if a.line < h.line || o.continued(a, h.line) {
 			continue
 		}
-		took := a.to - a.from
-		if a.dropped || o.cancelled(a) || a.open && took <= h.bound {
+		to, granted, open := o.untilWhen(a)
+		took := to - a.from
+		if took < 0 || !granted && took < h.bound || open && took == h.bound {
 			continue
 		}
-		if o.h.DeadWaiter > 0 && (took > h.bound || !a.ok) && took >= h.bound && took <= h.bound+o.queueing(a.key, a.from, a.to) {
+		if o.h.DeadWaiter > 0 && (took > h.bound || !granted) && took <= h.bound+o.queueing(a.key, a.from, to) {
 			continue
 		}
-		judged++
 		asked[a.client] = true
-		if !a.ok || took > h.bound {
-			f.found = append(f.found, violation{a.key, a.from, a.to})
+		if !granted || took > h.bound {
+			f.found = append(f.found, violation{a.key, a.from, to})
 		}
 	}
 	o.blame(&f, h)
 	f.rows = []row{{len(asked), o.h.Clients}}
 	return f
+}
+
+// neighbour returns the acquire of the same key by the same client that was called last before another, or, with a step of 1,
+// first after it; ok is false if there is none.
+func (o *oracle) neighbour(a asking, step int) (found asking, ok bool) {
+	for _, x := range o.askings() {
+		if x.client != a.client || x.key != a.key || step < 0 && x.line >= a.line || step > 0 && x.line <= a.line {
+			continue
+		}
+		if !ok || step < 0 && x.line > found.line || step > 0 && x.line < found.line {
+			found, ok = x, true
+		}
+	}
+	return found, ok
+}
+
+// asksAgain says whether a client that was refused asked again with the next of its acquires, soon enough to have asked all the time.
+func (o *oracle) asksAgain(a, next asking) bool {
+	return !a.ok && !a.dropped && !o.cancelled(a) && next.from-a.to <= o.healing().gap()
+}
+
+// continued says whether an acquire only continues what its client had asked since a line.
+func (o *oracle) continued(a asking, line int) bool {
+	former, ok := o.neighbour(a, -1)
+	return ok && former.line >= line && o.asksAgain(former, a)
+}
+
+// untilWhen follows the acquires of a client from one on until a grant, or until it stops asking. Its time is before the
+// acquire if nothing came of it.
+func (o *oracle) untilWhen(a asking) (to time.Duration, granted, open bool) {
+	to = a.from - 1
+	for {
+		if a.dropped || o.cancelled(a) {
+			return to, false, false
+		}
+		to = a.to
+		next, ok := o.neighbour(a, 1)
+		if a.ok || a.open || !ok || !o.asksAgain(a, next) {
+			return to, a.ok, a.open
+		}
+		a = next
+	}
 }
 
 // troubled says whether a master, or a client's link to it, was known to be impaired at an instant:

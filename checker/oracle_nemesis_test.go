@@ -175,6 +175,9 @@ func (m *maker) finish() {
 		if m.chance(4) {
 			healed.Type = history.Fail
 		}
+		if m.chance(30) {
+			m.insist(bound)
+		}
 		for range pick(m, []int{30, 60, 4}) {
 			m.now += m.tick * time.Duration(pick(m, []int{1, 0, 1, 4}))
 			if c := pick(m, m.clients); c.busy <= m.now && !c.lost {
@@ -191,6 +194,26 @@ func (m *maker) finish() {
 	if !m.chance(8) {
 		m.add(m.now, history.Harness, history.FEnd, history.Info, "", nil)
 	}
+}
+
+// insist makes a client call acquire again and again. Each call is refused. The pauses are of different lengths, and the calls last about as
+// long as a bound.
+func (m *maker) insist(bound time.Duration) {
+	c, key := pick(m, m.clients), pick(m, m.keys).name
+	if c.busy > m.now || c.lost || c.asking != "" { // a client makes one call at a time
+		return
+	}
+	at, end := m.now, m.now+bound+m.ticks(3)
+	for range 40 {
+		m.add(at, c.name, history.FAcquire, history.Invoke, key, nil)
+		at += m.ticks(6)
+		m.add(at, c.name, history.FAcquire, history.Fail, key, nil)
+		if at >= end || m.chance(4) {
+			break
+		}
+		at += m.tick * time.Duration(pick(m, []int{1, 0, 2, 3, 6}))
+	}
+	c.busy = at
 }
 
 // history sorts the lines, and mangles a few lines of some histories: other recorders and locks may

@@ -12,7 +12,7 @@ import (
 
 // TestPrintedHistoriesCanBePasted: a history that a failed comparison prints is the same history as a case of a golden file.
 func TestPrintedHistoriesCanBePasted(t *testing.T) {
-	seeded(t, *oracleHistories/10, *oracleSeed, func(r *rapid.T) {
+	seeded(t, oracleHistories()/10, *oracleSeed, func(r *rapid.T) {
 		h, _ := drawHistory(r)
 		header, text := checker.WriteHeader(h.Header), checker.WriteHistory(h)
 		again, err := checker.ParseCase(t, header, text)

@@ -125,8 +125,8 @@ func (r *run) endOfNeed() func(*facts.CommandLog) (over time.Duration, lease, ok
 	for i := range h.Len() {
 		id := h.InOrder(i)
 		if k := h.Kind(id); k.Command == history.CommandSet {
-			of := asker{k.Client, k.Key}
-			sets[of] = append(sets[of], id)
+			party := asker{k.Client, k.Key}
+			sets[party] = append(sets[party], id)
 		}
 	}
 	for _, ids := range sets {

@@ -218,7 +218,7 @@ func (r *run) toldGone(set history.Vote, from, to time.Duration) bool {
 // to another client.
 func (r *run) explainOwnershipBreach(n *narrative.Narrative, s ownershipBreach) {
 	v := n.Violation
-	m, by := s.vote.Master, s.by.Client
+	m, breaker := s.vote.Master, s.by.Client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
 	if s.victim != nil {
 		n.VoteOf(*s.victim)
@@ -226,18 +226,18 @@ func (r *run) explainOwnershipBreach(n *narrative.Narrative, s ownershipBreach) 
 	n.VoteOf(s.vote)
 	switch {
 	case s.lost:
-		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, narrative.Again(by, s.victim.Client), narrative.At(v.At), s.victim.Client)
+		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, narrative.Again(breaker, s.victim.Client), narrative.At(v.At), s.victim.Client)
 		if c := n.LostKey(m, n.LeaseOfVote(*s.victim), *s.victim, s.vote); c.Explain != nil {
 			c.Explain([]string{m})
 		}
 		n.Violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over",
-			m, v.Key, narrative.Again(by, s.victim.Client), narrative.At(facts.Sent(*s.victim)+r.Lifetime(*s.victim)-v.At), s.victim.Client))
+			m, v.Key, narrative.Again(breaker, s.victim.Client), narrative.At(facts.Sent(*s.victim)+r.Lifetime(*s.victim)-v.At), s.victim.Client))
 	case s.set:
-		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, narrative.At(v.At), m)
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", breaker, did, v.Key, m, narrative.At(v.At), m)
 		if x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: m, Key: v.Key}, Party: s.by}); x != nil && x.Sets.Len() > 0 {
 			n.VoteOf(x.Sets.At(x.Sets.Len() - 1))
 		}
-		n.Violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
+		n.Violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, breaker))
 	default:
 		if x := r.CommandLogs().ByID(facts.LogID{Place: facts.Place{Master: m, Key: v.Key}, Party: s.by}); x != nil {
 			for i := x.Sets.Len() - 1; i >= 0; i-- {
@@ -250,8 +250,8 @@ func (r *run) explainOwnershipBreach(n *narrative.Narrative, s ownershipBreach) 
 				}
 			}
 		}
-		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though its own key there was gone and %s's had been set", by, did, v.Key, m, narrative.At(v.At), narrative.Again(s.victim.Client, by))
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though its own key there was gone and %s's had been set", breaker, did, v.Key, m, narrative.At(v.At), narrative.Again(s.victim.Client, breaker))
 		n.Violated(fmt.Sprintf("%s %s the key for %s, although it was %s's: SET NX is granted only where no key is stored, which violates own keys (L1)",
-			m, did, by, narrative.Again(s.victim.Client, by)))
+			m, did, breaker, narrative.Again(s.victim.Client, breaker)))
 	}
 }

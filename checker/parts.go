@@ -29,23 +29,23 @@ func (t *Totals) Add(part *history.History, repeated int, isRepeated func(op int
 	rep := Check(part, Exclusive()...)
 	for i := range rep.Results {
 		r := &rep.Results[i]
-		of := t.of[r.Name]
-		if of == nil {
-			of = &total{}
-			t.of[r.Name] = of
+		sum := t.of[r.Name]
+		if sum == nil {
+			sum = &total{}
+			t.of[r.Name] = sum
 		}
-		of.checked += r.Checked - repeated
-		of.violations += r.Count
+		sum.checked += r.Checked - repeated
+		sum.violations += r.Count
 		for i := range r.Violations { // other holds may begin at the same time as the repeated ones
 			if r.Violations[i].At == r.Violations[0].At && !slices.ContainsFunc(r.Violations[i].Ops, func(op int) bool { return !isRepeated(op) }) {
-				of.violations-- // the earlier part had both
+				sum.violations-- // the earlier part had both
 			}
 		}
 		for _, e := range r.Evidence {
-			of.contended += e.Got
+			sum.contended += e.Got
 		}
 		if r.Verdict == Unknown {
-			of.undecided = r.Why
+			sum.undecided = r.Why
 		}
 	}
 	return rep
@@ -57,16 +57,16 @@ func (t *Totals) Merge(later Totals) {
 		t.of = map[string]*total{}
 	}
 	for name, x := range later.of {
-		of := t.of[name]
-		if of == nil {
-			of = &total{}
-			t.of[name] = of
+		sum := t.of[name]
+		if sum == nil {
+			sum = &total{}
+			t.of[name] = sum
 		}
-		of.checked += x.checked
-		of.violations += x.violations
-		of.contended += x.contended
+		sum.checked += x.checked
+		sum.violations += x.violations
+		sum.contended += x.contended
 		if x.undecided != "" {
-			of.undecided = x.undecided
+			sum.undecided = x.undecided
 		}
 	}
 }
@@ -80,8 +80,8 @@ func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	report := Report{DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
 	for i, j := range []*judgement{j, run.beliefsIn(facts.SectionsOf(run.History, run.LeaseAt))} {
 		p := Exclusive()[i]
-		if of := whole.of[p.Name]; of != nil {
-			of.complete(j)
+		if sum := whole.of[p.Name]; sum != nil {
+			sum.complete(j)
 		} else if !p.Leases {
 			continue // there is no section
 		}

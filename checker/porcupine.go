@@ -286,33 +286,33 @@ func tenures(p *history.Packed) []keyTenures {
 		if op.F == history.FVote {
 			continue
 		}
-		by := tenants[op.Process]
-		if by == nil {
-			by = &tenant{number: -1}
-			tenants[op.Process] = by
+		owner := tenants[op.Process]
+		if owner == nil {
+			owner = &tenant{number: -1}
+			tenants[op.Process] = owner
 		}
-		before := by.lastLine
-		by.lastLine = op.Time
+		before := owner.lastLine
+		owner.lastLine = op.Time
 		if op.F == history.FCrash {
-			for _, o := range by.alive {
+			for _, o := range owner.alive {
 				if !o.released {
 					o.released, o.over = true, min(o.over, op.Time)
 				}
 			}
-			by.alive = nil
-			by.lives++
+			owner.alive = nil
+			owner.lives++
 			continue
 		}
 		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock && op.F != history.FLost {
 			continue
 		}
 		if op.Type == history.Invoke && op.F != history.FRelease {
-			by.began = op.Time
+			owner.began = op.Time
 		}
 		if op.Value == nil || op.Value.Token == "" {
 			continue
 		}
-		mine := tenureOf{op.Process, op.Value.Token, by.lives}
+		mine := tenureOf{op.Process, op.Value.Token, owner.lives}
 		key, known := keyOf[op.Key]
 		if op.F == history.FAcquire && op.Type == history.OK {
 			if !known {
@@ -320,20 +320,20 @@ func tenures(p *history.Packed) []keyTenures {
 				keyOf[op.Key] = key
 				keys = append(keys, keyTenures{key: op.Key})
 			}
-			if by.number < 0 {
-				by.number = processes
+			if owner.number < 0 {
+				owner.number = processes
 				processes++
 			}
-			o := &openTenure{key: key, process: by.number, weight: h.Weight(op.Asks()), called: by.began, granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
+			o := &openTenure{key: key, process: owner.number, weight: h.Weight(op.Asks()), called: owner.began, granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
 			own := running[mine]
 			own.add(o)
 			running[mine] = own
-			by.alive = append(by.alive, o)
+			owner.alive = append(owner.alive, o)
 			order = append(order, o)
 			continue
 		}
 		called := releaseOf{op.Process, op.Value.Token, op.Key}
-		if release, invoked := releasing[called]; invoked && op.F == history.FRelease && (op.Type == history.Info || op.Type != history.Invoke && release.life == by.lives) {
+		if release, invoked := releasing[called]; invoked && op.F == history.FRelease && (op.Type == history.Info || op.Type != history.Invoke && release.life == owner.lives) {
 			if o := release.of; o != nil {
 				o.answered = min(o.answered, op.Time)
 			}
@@ -345,7 +345,7 @@ func tenures(p *history.Packed) []keyTenures {
 		}
 		o := running[mine].current(key)
 		if op.F == history.FRelease && op.Type == history.Invoke {
-			releasing[called] = runningRelease{o, by.lives}
+			releasing[called] = runningRelease{o, owner.lives}
 		}
 		if o != nil && modes && op.F == history.FExtend && op.Value.Mode == history.ModeRead && o.writes(reader) {
 			called := op.Time
@@ -363,9 +363,9 @@ func tenures(p *history.Packed) []keyTenures {
 				if upgrade || modes && o.writes(reader) {
 					o.weight = h.Capacity()
 				}
-				o.called, o.granted, o.excess = max(by.began, lapse), op.Time, nil
+				o.called, o.granted, o.excess = max(owner.began, lapse), op.Time, nil
 			} else if upgrade {
-				o.excess = append(o.excess, excess{by.began, op.Time, math.MaxInt64})
+				o.excess = append(o.excess, excess{owner.began, op.Time, math.MaxInt64})
 			}
 			o.promise(op.Time, op.Value.ValidUntil)
 		case op.F == history.FClock && op.Time < o.until: // the rest of its validity changed

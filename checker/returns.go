@@ -80,19 +80,19 @@ func (r *run) explainCall(n *narrative.Narrative, op *history.Op) {
 		}
 		stack = strings.Join(strings.Fields(op.Value.Evidence), " ")
 	}
-	of := op.Process
+	subject := op.Process
 	if op.Key != "" {
-		of += " on " + op.Key
+		subject += " on " + op.Key
 	}
 	e := narrative.Event{At: op.Time, Kind: narrative.EventRefused, Client: op.Process, Key: op.Key, Ops: []int{op.Index}}
 	if op.Value != nil {
 		e.Command = op.Value.Command
 	}
 	if op.F == history.FPanicked {
-		v.Summary = fmt.Sprintf("%s of %s panicked at %s: %s", call, of, narrative.At(op.Time), op.Error)
+		v.Summary = fmt.Sprintf("%s of %s panicked at %s: %s", call, subject, narrative.At(op.Time), op.Error)
 		e.Word, e.Text = "panicked", fmt.Sprintf("%s of %s panicked: %s", call, op.Process, op.Error)
 	} else {
-		v.Summary = fmt.Sprintf("%s of %s had not returned%s at %s", call, of, took, narrative.At(op.Time))
+		v.Summary = fmt.Sprintf("%s of %s had not returned%s at %s", call, subject, took, narrative.At(op.Time))
 		e.Word, e.Text = "hung", fmt.Sprintf("%s of %s had not returned%s, and nothing had cancelled it but its own deadline", call, op.Process, took)
 	}
 	n.Add(e)

@@ -32,7 +32,7 @@ func (r *run) wakeUp() *judgement {
 	if h.Retry <= 0 {
 		return nil
 	}
-	bound := h.Retry + facts.AskingGap + 2*r.History.LongestTook() + r.Slack
+	bound := h.Retry + history.AskingGap + 2*r.History.LongestTook() + r.Slack
 	asks := map[string]facts.Votes{} // by key: the SETs
 	seen := map[string]bool{}        // clients
 	for i := range r.History.Len() {

@@ -123,15 +123,15 @@ func (w *Watch) Observe(op history.Op) {
 }
 
 func (w *Watch) begin(key *watched, weight int64, op history.Op) *watchHold {
-	kept := key.holds[:0]
+	holds := key.holds[:0]
 	for _, h := range key.holds {
 		if h.to >= op.Time { // an extension may still follow at this instant
-			kept = append(kept, h)
+			holds = append(holds, h)
 		}
 	}
-	clear(key.holds[len(kept):])
+	clear(key.holds[len(holds):])
 	h := &watchHold{key: key, client: op.Process, weight: weight, from: op.Time, to: op.Value.ValidUntil}
-	key.holds = append(kept, h)
+	key.holds = append(holds, h)
 	if !slices.Contains(w.fresh, key) {
 		w.fresh = append(w.fresh, key)
 	}

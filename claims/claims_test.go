@@ -167,7 +167,7 @@ func TestVerifyIsDeterministic(t *testing.T) {
 			before = r
 			continue
 		}
-		ignore := cmpopts.IgnoreFields(Finding{}, "FoundAfter", "Run")
+		ignore := cmpopts.IgnoreFields(PropertyResult{}, "FoundAfter", "Run")
 		if diff := cmp.Diff(before, r, ignore, cmpopts.IgnoreFields(Result{}, "Started")); diff != "" {
 			t.Errorf("with %d workers (+) it is not what it is with 1 (-):\n%s", workers, diff)
 		}
@@ -188,7 +188,7 @@ func TestVerifyKeepsTheEvidence(t *testing.T) {
 		t.Errorf("the claim is %s", got)
 	}
 	findings := 0
-	r.each(func(_ *ClaimResult, what string, f *Finding) {
+	r.each(func(_ *ClaimResult, what string, f *PropertyResult) {
 		findings++
 		_, run, err := judge.File(filepath.Join(r.Folder, f.Run, judge.HistoryFile))
 		if err != nil {
@@ -241,7 +241,7 @@ func TestNotAsExpected(t *testing.T) {
 				t.Errorf("the claim is %s, want %s", got, x.outcome)
 			}
 			said := ""
-			r.each(func(_ *ClaimResult, _ string, f *Finding) {
+			r.each(func(_ *ClaimResult, _ string, f *PropertyResult) {
 				if f.Outcome == x.outcome {
 					said += f.Why + "\n"
 				}
@@ -283,7 +283,7 @@ claims:
 	}
 	for _, e := range f.Evidence {
 		if e.Got < e.Need || e.Need == 0 || !strings.Contains(f.Why, fmt.Sprintf("%d %s", e.Got, e.What)) {
-			t.Errorf("%+v is no evidence, or not told: %s", e, f.Why)
+			t.Errorf("%+v is not evidence, or not told: %s", e, f.Why)
 		}
 	}
 	_, run, err := judge.File(filepath.Join(r.Folder, f.Run, judge.HistoryFile))
@@ -354,7 +354,7 @@ func runsOf(t *testing.T, r *Result) (runs []string, evident []bool) {
 	if latest, err := os.Readlink(filepath.Join(r.Folder, "latest")); err == nil && !slices.Contains(runs, latest) {
 		t.Errorf("latest points at %s, which is gone", latest)
 	}
-	r.each(func(_ *ClaimResult, what string, f *Finding) {
+	r.each(func(_ *ClaimResult, what string, f *PropertyResult) {
 		evident = append(evident, f.Run != "")
 		if f.Run != "" && !slices.Contains(runs, f.Run) {
 			t.Errorf("%s: the evidence %s is gone", what, f.Run)

@@ -15,7 +15,7 @@ import (
 func TestCatalogueIsAsExpected(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	var catalogue []Claim
-	tried := sampletest.Of(t, 4, 2)
+	tried := sampletest.Of(t, 8, 2)
 	for i, c := range Catalogue() {
 		if tried(i) {
 			catalogue = append(catalogue, c)
@@ -25,7 +25,7 @@ func TestCatalogueIsAsExpected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.each(func(c *ClaimResult, what string, f *Finding) {
+	r.each(func(c *ClaimResult, what string, f *PropertyResult) {
 		if f.Outcome != Expected {
 			t.Errorf("claim %s, %s: expected %s, found %s: %s\n%s\n%s", c.ID, what, f.Expected, f.Found, f.Why, f.Summary, strings.Join(f.Reason, "\n"))
 		}

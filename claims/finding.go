@@ -64,8 +64,8 @@ func (e *Expect) hasExpectedReason(x *narrative.Violation, faults []string) bool
 }
 
 // findings returns the finding of a series on each expected property.
-func (v *verifier) findings(ctx context.Context, s *series) []Finding {
-	var all []Finding
+func (v *verifier) findings(ctx context.Context, s *series) []PropertyResult {
+	var all []PropertyResult
 	for i := range s.expect {
 		f, evidence := s.find(&s.expect[i])
 		if evidence != nil {
@@ -80,8 +80,8 @@ func (v *verifier) findings(ctx context.Context, s *series) []Finding {
 
 // find decides on one property from the schedules of a series. It returns the schedule that is the
 // evidence: the first that violates the property, or the first that proves something.
-func (s *series) find(e *Expect) (Finding, *trial) {
-	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
+func (s *series) find(e *Expect) (PropertyResult, *trial) {
+	f := PropertyResult{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
 	var evidence, other, undecided, proving *trial
 	var all search.Proof
 	counted := s.counted()

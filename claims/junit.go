@@ -49,7 +49,7 @@ func junitCases(r *Result, c *ClaimResult, k *CaseResult) []junit.Case {
 		return []junit.Case{{Name: name(), Class: class, Time: "0", Skipped: &junit.Message{Message: k.Skipped}}}
 	}
 	var all []junit.Case
-	add := func(f *Finding, of string) {
+	add := func(f *PropertyResult, of string) {
 		x := junit.Case{Name: name(of, f.Level+" "+checker.TitleOf(f.Property)), Class: class, Time: fmt.Sprintf("%.3f", f.FoundAfter.Seconds())}
 		says := &junit.Message{
 			Message: fmt.Sprintf("expected %s, found %s: %s", f.Expected, f.Found, f.Why),

@@ -21,7 +21,7 @@ var pageFiles embed.FS
 // resultsPage is a matrix: a row for each claim, a column for each level. Each cell has a
 // mark for each finding, which links to the report of the run that shows it.
 var resultsPage = web.New(web.Page{Files: pageFiles, Name: "claims", Styles: []string{"matrix"}, Scripts: []string{"back", "matrix", "claims"}, Funcs: template.FuncMap{
-	"truth": truthMark, "how": func(f Finding) string { return howFound(&f) }, "figure": func(f *Metric) string { return figureValue(*f) },
+	"truth": truthMark, "how": func(f PropertyResult) string { return howFound(&f) }, "figure": func(f *Metric) string { return figureValue(*f) },
 	"outcomes": func(r *Result, o string) int { return r.Count()[Outcome(o)] }, "letter": letter,
 }})
 
@@ -78,7 +78,7 @@ type pageCase struct {
 type pageLine struct {
 	Driver string
 	Of     string // "twin: …", or ""
-	Finding
+	PropertyResult
 	Href    string
 	Skipped string
 	Figure  *Metric
@@ -167,7 +167,7 @@ func (row *pageRow) add(r *Result, found *ClaimResult, dir string) {
 		}
 		for _, f := range k.Findings {
 			href := web.RunHref(dir, r.Folder, f.Run)
-			*lines = append(*lines, pageLine{Driver: r.Driver, Finding: f, Href: href})
+			*lines = append(*lines, pageLine{Driver: r.Driver, PropertyResult: f, Href: href})
 			c := slices.IndexFunc(row.Cells, func(x pageCell) bool { return x.Level == f.Level })
 			if c < 0 {
 				continue
@@ -179,7 +179,7 @@ func (row *pageRow) add(r *Result, found *ClaimResult, dir string) {
 		}
 		if k.Twin != nil {
 			for _, f := range k.Twin.Findings {
-				*lines = append(*lines, pageLine{Driver: r.Driver, Of: "twin: " + k.Twin.Shows, Finding: f, Href: web.RunHref(dir, r.Folder, f.Run)})
+				*lines = append(*lines, pageLine{Driver: r.Driver, Of: "twin: " + k.Twin.Shows, PropertyResult: f, Href: web.RunHref(dir, r.Folder, f.Run)})
 			}
 		}
 		for j := range k.Figures {

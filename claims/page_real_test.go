@@ -57,7 +57,7 @@ func TestPrintClaims(t *testing.T) {
 		for _, k := range c.Cases {
 			result := CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock}
 			for _, e := range k.Expect {
-				result.Findings = append(result.Findings, Finding{
+				result.Findings = append(result.Findings, PropertyResult{
 					Property: e.Property, Level: "L2", Expected: e.Verdict, Found: e.Verdict, Outcome: Expected, Why: strings.Repeat("what the checker says of it, ", 6), Schedules: 20, Proven: 20,
 				})
 			}

@@ -19,20 +19,20 @@ import (
 // sampleResult is a result with a claim of every outcome.
 func sampleResult() *Result {
 	at := 7283 * time.Millisecond
-	violated := Finding{
+	violated := PropertyResult{
 		Property: "mutual-exclusion", Level: "L2", Expected: checker.Violated, Found: checker.Violated, Outcome: Expected,
 		Why: "1 of 12 holds began while another lease still held the lock: the first at 7.283s on k0", Schedules: 1, Proven: 1, Violated: 1,
 		Seed: 1_000_000, FoundAfter: 6 * time.Millisecond, At: &at, Faults: []string{"kill"}, Run: "run-35",
 		Summary: "c2 was granted k0 at 7.283s while c1 could still rely on it",
 		Reason:  []string{"At 6.500s c1 was granted k0, valid until 8.485s, by the votes of m1, m2 and m3.", "At 6.510s m3 was killed (kill #2) without persistence."},
 	}
-	holds := Finding{
+	holds := PropertyResult{
 		Property: "mutual-exclusion", Level: "L2", Expected: checker.Holds, Found: checker.Holds, Outcome: Expected,
 		Why: "no two of 12 holds overlapped; 2 faults took effect (kill)", Schedules: 20, Proven: 18, Bound: search.Bound(18, 1), Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}, {What: "contended acquisitions while a fault was in force or within a TTL after it", Got: 96, Need: 3}}, Seed: 1_000_000, FoundAfter: 90 * time.Millisecond, Run: "run-35-twin",
 	}
 	wrong := violated
 	wrong.Expected, wrong.Outcome, wrong.Schedules, wrong.Proven, wrong.Violated, wrong.Run = checker.Holds, Unexpected, 3, 3, 1, "run-10"
-	open := Finding{
+	open := PropertyResult{
 		Property: "extension", Level: "EXT", Expected: checker.Holds, Found: checker.Invalid, Outcome: Undecided,
 		Why: "12 of 20 schedules decide nothing: the schedule did not exercise the property extension", Schedules: 20, Proven: 8, Seed: 1_000_000, Run: "run-51",
 	}
@@ -41,13 +41,13 @@ func sampleResult() *Result {
 			Versions: map[string]string{"lockpick": "v1"},
 		}, Claims: []ClaimResult{
 			{ID: "35", Slug: "restart", Claim: "A restart <breaks> the lock.", Group: "Restarts", Outcome: Expected, Cases: []CaseResult{{
-				Shows: "A master is killed.", Lock: "redlock", Schedules: 1, Findings: []Finding{violated},
-				Twin: &TwinResult{Shows: "with fsync=always", Lock: "redlock", Schedules: 20, Findings: []Finding{holds}},
+				Shows: "A master is killed.", Lock: "redlock", Schedules: 1, Findings: []PropertyResult{violated},
+				Twin: &TwinResult{Shows: "with fsync=always", Lock: "redlock", Schedules: 20, Findings: []PropertyResult{holds}},
 			}}},
 			{ID: "10", Slug: "exclusion", Claim: "At most one client holds a lease.", Group: "Promise", Outcome: Unexpected, Cases: []CaseResult{
-				{Name: "links", Lock: "redlock", Findings: []Finding{holds}}, {Name: "clocks", Lock: "redlock", Findings: []Finding{wrong}},
+				{Name: "links", Lock: "redlock", Findings: []PropertyResult{holds}}, {Name: "clocks", Lock: "redlock", Findings: []PropertyResult{wrong}},
 			}},
-			{ID: "51", Slug: "extension", Claim: "An extension needs a quorum.", Group: "Promise", Outcome: Undecided, Cases: []CaseResult{{Lock: "redlock", Findings: []Finding{open}}}},
+			{ID: "51", Slug: "extension", Claim: "An extension needs a quorum.", Group: "Promise", Outcome: Undecided, Cases: []CaseResult{{Lock: "redlock", Findings: []PropertyResult{open}}}},
 			{ID: "44", Slug: "price", Claim: "fsync=always ruins performance.", Group: "Judgement", Outcome: NotHere, Cases: []CaseResult{{Name: "always", Lock: "redlock", Skipped: "a simulated disk takes as long as it is told to"}}},
 			{ID: "22", Slug: "multiplexed", Claim: "All at once is faster.", Group: "Judgement", Outcome: Reported, Cases: []CaseResult{{
 				Name: "five masters", Lock: "redlock", Figures: []Metric{

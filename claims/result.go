@@ -49,27 +49,27 @@ type ClaimResult struct {
 
 // CaseResult is the result of one case.
 type CaseResult struct {
-	Name      string      `json:"name"`
-	Shows     string      `json:"shows"`
-	Lock      string      `json:"lock"`
-	Skipped   string      `json:"skipped,omitempty"`   // why the case did not run
-	Schedules int         `json:"schedules,omitempty"` // number of schedules that were tried
-	Leases    int         `json:"leases,omitempty"`    // number of leases that were granted in them
-	Findings  []Finding   `json:"findings,omitempty"`
-	Twin      *TwinResult `json:"twin,omitempty"`
-	Figures   []Metric    `json:"figures,omitempty"`
+	Name      string           `json:"name"`
+	Shows     string           `json:"shows"`
+	Lock      string           `json:"lock"`
+	Skipped   string           `json:"skipped,omitempty"`   // why the case did not run
+	Schedules int              `json:"schedules,omitempty"` // number of schedules that were tried
+	Leases    int              `json:"leases,omitempty"`    // number of leases that were granted in them
+	Findings  []PropertyResult `json:"findings,omitempty"`
+	Twin      *TwinResult      `json:"twin,omitempty"`
+	Figures   []Metric         `json:"figures,omitempty"`
 }
 
 // TwinResult is the result of the twin of a case.
 type TwinResult struct {
-	Shows     string    `json:"shows"`
-	Lock      string    `json:"lock"`
-	Schedules int       `json:"schedules"`
-	Findings  []Finding `json:"findings"`
+	Shows     string           `json:"shows"`
+	Lock      string           `json:"lock"`
+	Schedules int              `json:"schedules"`
+	Findings  []PropertyResult `json:"findings"`
 }
 
-// Finding is the result for one property.
-type Finding struct {
+// PropertyResult is the result for one property.
+type PropertyResult struct {
 	Property   string             `json:"property"`
 	Level      string             `json:"level"`
 	Expected   checker.Verdict    `json:"expected"`
@@ -151,10 +151,10 @@ func Latest(s campaign.Store, but string) map[string]*Result {
 // code: times, folders and the texts of the evidence.
 func (r *Result) Baseline() *Result {
 	b := &Result{JobResult: r.JobResult.Baseline()}
-	lean := func(in []Finding) []Finding {
-		var out []Finding
+	lean := func(in []PropertyResult) []PropertyResult {
+		var out []PropertyResult
 		for _, f := range in {
-			out = append(out, Finding{
+			out = append(out, PropertyResult{
 				Property: f.Property, Level: f.Level, Expected: f.Expected, Found: f.Found, Outcome: f.Outcome,
 				Schedules: f.Schedules, Proven: f.Proven, Violated: f.Violated, Bound: f.Bound, Seed: f.Seed, Faults: f.Faults,
 			})
@@ -191,16 +191,16 @@ type Change struct {
 // two has is a change, but not of a verdict. Claims that were not verified at all this time do not
 // count, since only some may have been selected.
 func (r *Result) Compare(before *Result) []Change {
-	old := map[string]*Finding{}
+	old := map[string]*PropertyResult{}
 	known := map[string]bool{}
-	before.each(func(c *ClaimResult, what string, f *Finding) {
+	before.each(func(c *ClaimResult, what string, f *PropertyResult) {
 		old[c.ID+" "+what] = f
 		known[c.ID] = true
 	})
 	var changes []Change
 	seen := map[string]bool{}
 	now := map[string]bool{}
-	r.each(func(c *ClaimResult, what string, f *Finding) {
+	r.each(func(c *ClaimResult, what string, f *PropertyResult) {
 		id := c.ID + " " + what
 		seen[id], now[c.ID] = true, true
 		was, ok := old[id]
@@ -215,7 +215,7 @@ func (r *Result) Compare(before *Result) []Change {
 			changes = append(changes, Change{c.ID, what, "violated by " + strings.Join(was.Faults, ", "), "violated by " + strings.Join(f.Faults, ", "), false})
 		}
 	})
-	before.each(func(c *ClaimResult, what string, f *Finding) {
+	before.each(func(c *ClaimResult, what string, f *PropertyResult) {
 		if id := c.ID + " " + what; now[c.ID] && !seen[id] {
 			changes = append(changes, Change{c.ID, what, string(f.Found), "not there", false})
 		}
@@ -224,15 +224,15 @@ func (r *Result) Compare(before *Result) []Change {
 }
 
 // each calls visit with every finding, including those of twins.
-func (r *Result) each(visit func(c *ClaimResult, what string, f *Finding)) {
+func (r *Result) each(visit func(c *ClaimResult, what string, f *PropertyResult)) {
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		c.each(func(what string, f *Finding) { visit(c, what, f) })
+		c.each(func(what string, f *PropertyResult) { visit(c, what, f) })
 	}
 }
 
 // each calls visit with every finding of a claim, including those of twins. what is the case and the property.
-func (c *ClaimResult) each(visit func(what string, f *Finding)) {
+func (c *ClaimResult) each(visit func(what string, f *PropertyResult)) {
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		for j := range k.Findings {

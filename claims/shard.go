@@ -33,7 +33,7 @@ func (s Sharded) Compared() any {
 
 // EachRun visits the runs of all findings.
 func (s Sharded) EachRun(visit func(run, command *string)) {
-	s.each(func(_ string, f *Finding) { visit(&f.Run, nil) })
+	s.each(func(_ string, f *PropertyResult) { visit(&f.Run, nil) })
 }
 
 // NewPart returns an empty part.
@@ -132,7 +132,7 @@ func (c *Claim) lacking() ClaimResult {
 		k := &c.Cases[i]
 		x := CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock}
 		for _, e := range k.Expect {
-			x.Findings = append(x.Findings, Finding{
+			x.Findings = append(x.Findings, PropertyResult{
 				Property: e.Property, Level: e.Level(), Expected: e.Verdict, Found: checker.Unknown, Outcome: Undecided, Why: "its shard is missing",
 			})
 		}

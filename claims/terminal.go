@@ -76,7 +76,7 @@ func (t tableWriter) claimRows(c *ClaimResult) [][]string {
 }
 
 // found renders the verdict of a finding, with a ✗ if it is unexpected.
-func (t tableWriter) found(f *Finding) string {
+func (t tableWriter) found(f *PropertyResult) string {
 	s := t.Colors.Verdict(f.Found, f.Found.Word())
 	if f.Outcome == Unexpected {
 		s += t.Colors.Bold(" ✗")
@@ -86,7 +86,7 @@ func (t tableWriter) found(f *Finding) string {
 
 // howFound counts the schedules behind a finding. An expected violation also gets the time until it
 // was found, a verdict of holds its evidence and the bound on the rate of violations.
-func howFound(f *Finding) string {
+func howFound(f *PropertyResult) string {
 	switch {
 	case f.Found == checker.Violated && f.Outcome == Expected:
 		return fmt.Sprintf("%s, %s", ordinal(f.Schedules), term.Span(f.FoundAfter.Round(time.Millisecond)))
@@ -154,7 +154,7 @@ func (t tableWriter) figures(r *Result) {
 func (t tableWriter) bounds(r *Result) {
 	n := 0
 	for i := range r.Claims {
-		r.Claims[i].each(func(_ string, f *Finding) {
+		r.Claims[i].each(func(_ string, f *PropertyResult) {
 			if f.Found == checker.Holds {
 				n++
 			}
@@ -221,7 +221,7 @@ func (t tableWriter) deviations(r *Result) {
 	}
 }
 
-func (t tableWriter) deviation(r *Result, name string, f *Finding) {
+func (t tableWriter) deviation(r *Result, name string, f *PropertyResult) {
 	if f.Outcome == Expected {
 		return
 	}

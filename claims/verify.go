@@ -373,7 +373,7 @@ func (v *verifier) failed(err error) {
 }
 
 // keep stores the run of a schedule that is the evidence of a finding, if such runs are kept.
-func (v *verifier) keep(ctx context.Context, s *series, t *trial, f *Finding) {
+func (v *verifier) keep(ctx context.Context, s *series, t *trial, f *PropertyResult) {
 	if !v.keeps(f) {
 		return
 	}
@@ -388,7 +388,7 @@ func (v *verifier) keep(ctx context.Context, s *series, t *trial, f *Finding) {
 }
 
 // keeps reports whether a finding's run is kept.
-func (v *verifier) keeps(f *Finding) bool {
+func (v *verifier) keeps(f *PropertyResult) bool {
 	switch v.opt.Keep {
 	case KeepAll:
 		return true

@@ -192,11 +192,11 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Drivers: drivers(), Trust: flags.programs.allow}); err != nil {
 			return nil, err
 		}
-		r.Client, kind.First, kind.Fencing = words, can.Masters == 1, can.Has(workload.CanFence)
+		r.Client, kind.Masters, kind.Fencing = words, can.Masters, can.Has(workload.CanFence)
 	} else if !known {
 		return nil, usageError{fmt.Errorf("--lock: there is no lock %q (see: lockpick list locks)", flags.lock)}
 	}
-	if kind.First {
+	if kind.Masters == workload.OneMaster {
 		r.For = "single"
 	}
 	r.Lacks = func(s *scenario.Scenario) string { return lacks(s, kind, &can, flags.client != "") }
@@ -204,11 +204,11 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 }
 
 // lacks names the first feature that a scenario needs and a lock does not have, or returns "".
-func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreign bool) string {
+func lacks(s *scenario.Scenario, kind workload.Implementation, can *workload.Hello, foreign bool) string {
 	switch {
 	case s.Fencing && !kind.Fencing:
 		return "the lock gives no fencing tokens"
-	case kind.First && s.Masters > 1:
+	case kind.Masters == workload.OneMaster && s.Masters > 1:
 		return "the lock lives on one master"
 	case s.Extend > 0 && !can.Has(workload.CanExtend):
 		return "its leases cannot be extended"

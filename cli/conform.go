@@ -115,7 +115,7 @@ func conforms(ctx context.Context, s scenario.Scenario, command []string, all ca
 		check.Observe = func(master int, link cluster.Link) { lint.Observe(master, link) }
 	}
 	failed := 0
-	err = check.Run(ctx, func(f remote.Finding) {
+	err = check.Run(ctx, func(f remote.CheckResult) {
 		switch {
 		case f.Problem != "":
 			failed++

@@ -109,7 +109,7 @@ func TestClientCheckNeedsAService(t *testing.T) {
 	}
 }
 
-// TestClientCheckNamesLineFieldAndWant: of clients that break the protocol or are no locks.
+// TestClientCheckNamesLineFieldAndWant: of clients that break the protocol or are not locks.
 func TestClientCheckNamesLineFieldAndWant(t *testing.T) {
 	needsRedis(t)
 	// The beginning of a client that says that it can be shared.

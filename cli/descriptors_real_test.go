@@ -38,7 +38,7 @@ func TestTooFewFileDescriptorsToStart(t *testing.T) {
 		t.Skip("redis-server is not installed: a run on processes is not tried with few file descriptors")
 	}
 	for limit, wants := range map[string][]string{
-		"16":  {"may need up to 4100 file descriptors, and this process may have 16", "too many open files", "may have 16 file descriptors; raise that (ulimit -n 4100)"},
+		"16":  {"may need up to 4100 file descriptors, and this process may have 16", "too many open files", "may have 16 file descriptors; raise that (ulimit -n 4100)"}, // already when redis-server is asked for its version, or later
 		"24":  {"may need up to 4100 file descriptors, and this process may have 24"},
 		"110": {"may need up to 4100 file descriptors, and this process may have 110", "too many open files", "may have 110 file descriptors; raise that (ulimit -n 4100)"},
 	} {
@@ -49,6 +49,9 @@ func TestTooFewFileDescriptorsToStart(t *testing.T) {
 		out := strings.Join(strings.Fields(string(b)), " ")
 		if code := cmd.ProcessState.ExitCode(); code != exitHarness {
 			t.Errorf("%s descriptors: exit %d (%v), want %d", limit, code, err, exitHarness)
+		}
+		if advised := strings.Count(out, "raise that"); limit == "110" && advised < 2 {
+			t.Errorf("%s descriptors: the advice is not in the error:\n%s", limit, b)
 		}
 		for _, want := range wants {
 			if !strings.Contains(out, want) {

@@ -144,7 +144,7 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 		return err
 	}
 	// The counterexample, if there is one, is stored as a run.
-	var kept *judge.Result
+	var stored *judge.Result
 	if x.History != nil {
 		dir, r, err := x.Keep(store)
 		if err != nil {
@@ -153,12 +153,12 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 		if err := writeReport(dir, x.History, r); err != nil {
 			return err
 		}
-		kept = r
+		stored = r
 	}
 	if asJSON {
-		err = reports.ExhaustedJSON(os.Stdout, x, kept)
+		err = reports.ExhaustedJSON(os.Stdout, x, stored)
 	} else {
-		err = reports.Exhausted(os.Stdout, x, kept, terminalOptions())
+		err = reports.Exhausted(os.Stdout, x, stored, terminalOptions())
 	}
 	if err == nil && x.Verdict != checker.Holds {
 		err = verdictError(x.Verdict)

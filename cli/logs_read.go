@@ -120,11 +120,11 @@ func (r *shownReader) Read(b []byte) (int, error) {
 	const step = 500 * time.Millisecond
 	if now := time.Now(); now.Sub(p.at) >= step {
 		p.at = now
-		of := ""
+		total := ""
 		if p.all >= p.read {
-			of = fmt.Sprintf(" of %.0f", float64(p.all)/1e6)
+			total = fmt.Sprintf(" of %.0f", float64(p.all)/1e6)
 		}
-		p.stage(fmt.Sprintf("reading %s: %.0f%s MB", r.name, float64(p.read)/1e6, of))
+		p.stage(fmt.Sprintf("reading %s: %.0f%s MB", r.name, float64(p.read)/1e6, total))
 	}
 	return n, err
 }

@@ -132,14 +132,14 @@ func complain(format string, args ...any) {
 // crashed reports a panic of the harness in one sentence, and writes the stack to a file. A crash is not a
 // verdict.
 func crashed(value any, stack []byte) (code int) {
-	kept := "it could not be kept"
+	where := "it could not be kept"
 	if f, err := os.CreateTemp("", "lockpick-crash-*.txt"); err == nil {
 		_, err = fmt.Fprintf(f, "%v\n\n%s", value, stack)
 		if errors.Join(err, f.Close()) == nil {
-			kept = f.Name()
+			where = f.Name()
 		}
 	}
-	fmt.Fprintf(os.Stderr, "lockpick: this is a bug of Lockpick: %v (where: %s; what the run recorded stays in its folder)\n", value, kept)
+	fmt.Fprintf(os.Stderr, "lockpick: this is a bug of Lockpick: %v (where: %s; what the run recorded stays in its folder)\n", value, where)
 	return exitHarness
 }
 

@@ -24,7 +24,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(panics) != "" { // this process is lockpick with a lock that panics
-		Main(workload.Kind{Name: panics, New: func(workload.Env) (workload.Lock, error) {
+		Main(workload.Implementation{Name: panics, New: func(workload.Env) (workload.Lock, error) {
 			go panic("out of cheese")
 			select {}
 		}})

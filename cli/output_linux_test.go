@@ -24,7 +24,7 @@ func TestEveryOutputIsAnOutputFlag(t *testing.T) {
 				found++
 			}
 			if says := strings.Contains(f.Usage, "write") && strings.Contains(f.Usage, "file"); says && !writes && f.Name != "baseline" {
-				t.Errorf("lockpick %s --%s names a file to write, but is no outputFlag", cmd.Name(), f.Name)
+				t.Errorf("lockpick %s --%s names a file to write, but is not an outputFlag", cmd.Name(), f.Name)
 			}
 		})
 	}

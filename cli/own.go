@@ -21,7 +21,7 @@ import (
 // shrink, replay and claims accept them by their names, and the commands that it prints name the caller's program. It exits the process, so it does not return.
 //
 //	func main() { cli.Main(locktest.Kind("mylock", "SET NX on every master", newLock)) }
-func Main(own ...workload.Kind) {
+func Main(own ...workload.Implementation) {
 	for _, k := range own {
 		if err := workload.RegisterLock(k); err != nil {
 			fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)

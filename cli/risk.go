@@ -90,9 +90,9 @@ func (v *setupFlag) Set(text string) error {
 // Type returns the name that other flags have for the type of the field: a number, a duration. What may also be a range is
 // a string.
 func (v *setupFlag) Type() string {
-	of := reflect.TypeFor[risk.Setup]()
-	for i := range of.NumField() {
-		f := of.Field(i)
+	setup := reflect.TypeFor[risk.Setup]()
+	for i := range setup.NumField() {
+		f := setup.Field(i)
 		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name == v.field && f.Type.Kind() != reflect.Struct {
 			return strings.ToLower(f.Type.Name())
 		}

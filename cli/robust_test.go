@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPanicIsAHarnessError: a panic is no verdict, and is told in one sentence.
+// TestPanicIsAHarnessError: a panic is not a verdict, and is told in one sentence.
 func TestPanicIsAHarnessError(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	if code := crashed("out of cheese", []byte("stack")); code != exitHarness {

@@ -106,8 +106,8 @@ func writeReport(dir string, h *history.History, r *judge.Result) error {
 	if err != nil {
 		return err
 	}
-	if kept, err := judge.ReadResult(dir); err == nil && r.Since == nil {
-		r.Since = kept.Since
+	if before, err := judge.ReadResult(dir); err == nil && r.Since == nil {
+		r.Since = before.Since
 	}
 	return writeStored(filepath.Join(dir, judge.ReportFile), func(w io.Writer, _ string) error { return reports.HTML(w, h, r, why) })
 }

@@ -147,7 +147,7 @@ func TestServersOfYourOwn(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerIsTheUsersToMend: it is no error of Lockpick.
+// TestAServerThatDoesNotAnswerIsTheUsersToMend: it is not an error of Lockpick.
 func TestAServerThatDoesNotAnswerIsTheUsersToMend(t *testing.T) {
 	_, stderr, code := lockpick(t, t.TempDir(), "run", "--at", "127.0.0.1:1", "--time-limit", "2s")
 	if code != exitUsage || !strings.Contains(stderr, "m1 at 127.0.0.1:1: INFO server: ") || !strings.Contains(stderr, ". Start the server, or correct its address, user or password") {

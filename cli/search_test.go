@@ -92,7 +92,7 @@ func TestExploreTellsWhatWasAskedFor(t *testing.T) {
 	}
 	stdout, stderr, _ = lockpick(t, dir, "search", "--persistence", "always", "--faults", "client-clock", "--client-clock", "x0.3", "--seed", "1", "--no-shrink")
 	if !strings.Contains(stdout, "L2 mutual-exclusion: client-clock") {
-		t.Errorf("the clock of a client is no fault:\n%s%s", stdout, stderr)
+		t.Errorf("the clock of a client is not a fault:\n%s%s", stdout, stderr)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestExploreHolds(t *testing.T) {
 		t.Errorf("left %v behind", left)
 	}
 	// Interrupted, it sums up what was done.
-	cmd := exec.Command(binary, "search", "--persistence", "always", "--time-limit", "10m")
+	cmd := exec.Command(binary, "search", "--persistence", "always", "--time-limit", "10m", "--workers", "1")
 	cmd.Dir = dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -3,18 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/internal/redistest"
 	"lockpick/redlock"
 )
 
@@ -33,7 +27,7 @@ func TestWatchOverTLS(t *testing.T) {
 		t.Skip("there is no redis-server here: " + err.Error())
 	}
 	dir := t.TempDir()
-	certify(t, dir)
+	redistest.Certificate(t, dir)
 	port := freePort(t)
 	server := exec.Command("redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--dir", dir, "--tls-cert-file", "cert.pem", "--tls-key-file", "key.pem",
 		"--tls-ca-cert-file", "cert.pem", "--tls-auth-clients", "no", "--save", "", "--requirepass", "secret")
@@ -141,30 +135,4 @@ func freePort(t *testing.T) string {
 	}
 	defer ln.Close()
 	return fmt.Sprint(ln.Addr().(*net.TCPAddr).Port)
-}
-
-// certify writes cert.pem and key.pem for localhost.
-func certify(t *testing.T, dir string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "EC PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

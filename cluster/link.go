@@ -87,7 +87,7 @@ func (l *TCPLink) Listen() error {
 	if l.ln != nil || l.ctx.Err() != nil {
 		return nil
 	}
-	ln, err := net.Listen("tcp", l.addr)
+	ln, err := listen(l.addr)
 	if err != nil {
 		return fmt.Errorf("listen on 127.0.0.1: %w", err)
 	}
@@ -95,6 +95,20 @@ func (l *TCPLink) Listen() error {
 	l.wg.Add(1)
 	go l.accept(ln)
 	return nil
+}
+
+// portWait is the longest wait for a port that is in use. A child process has a copy of each socket of this process from its
+// fork until its exec, so a port may stay in use for a moment after its listener was closed.
+const portWait = time.Second
+
+// listen listens at an address, and retries while the port is in use.
+func listen(addr string) (net.Listener, error) {
+	for began := time.Now(); ; time.Sleep(portWait / 100) {
+		ln, err := net.Listen("tcp", addr)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(began) > portWait {
+			return ln, err
+		}
+	}
 }
 
 // Hush ends what Listen begins.

@@ -95,7 +95,7 @@ func TestLinkToAnotherServerEnds(t *testing.T) {
 	}
 }
 
-// The reply to the password is no item of the link: while replies are dropped it is not missed.
+// The reply to the password is not an item of the link: while replies are dropped it is not missed.
 func TestLinkAuthenticatesDuringFaults(t *testing.T) {
 	l := guardedLink(t, "+OK\r\n", nil)
 	l.Set(LinkFault{Requests: Hold, Replies: Hold})

@@ -103,3 +103,21 @@ func TestALinkThatIsHushedRefuses(t *testing.T) {
 	}
 	c.Close()
 }
+
+// TestALinkWaitsForItsPort: a link retries while another socket still listens at its port.
+func TestALinkWaitsForItsPort(t *testing.T) {
+	before, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { before.Close() })
+	at := before.Addr().(*net.TCPAddr)
+	l, err := NewLink(func() string { return "" }, LinkOptions{Port: at.Port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if l.Addr() != at.String() {
+		t.Errorf("it listens at %s, want %s", l.Addr(), at)
+	}
+}

@@ -21,7 +21,7 @@ func TestWhatNoLockSendsIsRefused(t *testing.T) {
 }
 
 // TestLinksTellWhichCommandsWereRefused: also of commands that prepare a connection, and of those in a transaction, which
-// are no exchanges of their own otherwise.
+// are not exchanges of their own otherwise.
 func TestLinksTellWhichCommandsWereRefused(t *testing.T) {
 	for _, c := range []struct{ user, want string }{
 		{"client", "CLIENT KILL! EXEC FLUSHALL! EXEC MONITOR! CONFIG! GET"},

@@ -119,3 +119,10 @@ func (op *Op) token() string {
 	}
 	return op.Value.Token
 }
+
+// AskingGap is the longest pause between two acquires of a client that counts as waiting throughout.
+const AskingGap = 250 * time.Millisecond
+
+// AskingGapWithin is AskingGap where clients wait for at most bound: of a bound of hours, a client that asks a hundred times
+// has waited.
+func AskingGapWithin(bound time.Duration) time.Duration { return max(AskingGap, bound/100) }

@@ -56,7 +56,7 @@ func same(t interface{ Fatalf(string, ...any) }, d *decoder, line []byte) {
 	err := d.op(line, &got)
 	if err == nil && len(d.unknownFields) > 0 { // encoding/json may know the field in another case
 		if !json.Valid(line) {
-			t.Fatalf("%q is no JSON, and was read", line)
+			t.Fatalf("%q is not JSON, and was read", line)
 		}
 		return
 	}

@@ -32,7 +32,7 @@ type Header struct {
 	Client       []string          `json:"client,omitempty"`  // the command that ran as each client, if it was not Lockpick's own
 	Until        string            `json:"until,omitempty"`   // how the ends of leases are known: UntilTTL, UntilReleased; empty: the lock reports them
 	Masters      int               `json:"masters"`
-	Quorum       int               `json:"quorum"`
+	Quorum       int               `json:"quorum"` // how many of them a lease needs; 0: the lock does not say
 	Persistence  string            `json:"persistence"`
 	Clients      int               `json:"clients"`
 	Keys         int               `json:"keys"`
@@ -49,6 +49,18 @@ type Header struct {
 	Nemesis      string            `json:"nemesis"`               // random, guided, schedule, none
 	Versions     map[string]string `json:"versions"`              // redis, go, lockpick
 	Scenario     string            `json:"scenario,omitempty"`    // the scenario's YAML, replayable
+}
+
+// LeastVotes returns how many votes a lease needs at least: the quorum, or, if the lock does not say, a majority; 0 if it is not
+// known how many masters there are.
+func (h *Header) LeastVotes() int {
+	switch {
+	case h.Quorum > 0:
+		return h.Quorum
+	case h.Masters > 0:
+		return h.Masters/2 + 1
+	}
+	return 0
 }
 
 // OwnPersistence is Header.Persistence of a service and of servers that Lockpick did not start: what they keep is decided

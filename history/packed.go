@@ -55,13 +55,13 @@ type VoteKind struct {
 // only when they are first used: judging a short run often needs none.
 func Pack(h *History) *Packed {
 	p := &Packed{History: *h, total: len(h.Ops), unpacked: h.Ops}
-	kept := 0
+	lines := 0
 	for i := range h.Ops {
 		if !h.Ops[i].votes() {
-			kept++
+			lines++
 		}
 	}
-	p.Ops = make([]Op, 0, kept+1)
+	p.Ops = make([]Op, 0, lines+1)
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		if op.observed() {

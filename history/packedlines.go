@@ -78,14 +78,14 @@ func (p *Packed) line(op *Op) {
 	}
 	if !op.packs() {
 		p.lines.add(packedLine{time: op.Time, index: int32(op.Index), kind: inOps, token: int32(len(p.Ops))})
-		kept := *op
+		own := *op
 		if op.Value != nil {
 			value := *op.Value
-			kept.Value = &value
+			own.Value = &value
 		}
-		p.Ops = append(p.Ops, kept)
+		p.Ops = append(p.Ops, own)
 		if look {
-			s.op = &kept
+			s.op = &own
 			p.looks.add(s)
 		}
 		return

@@ -104,11 +104,11 @@ func (j *join) queues() {
 			if e.kind != "list" && (e.kind != "zset" || !queue.MatchString(key)) {
 				continue
 			}
-			of := lockOfQueue(key, isLock)
-			if of == "" {
+			lock := lockOfQueue(key, isLock)
+			if lock == "" {
 				continue
 			}
-			l := j.locks[of]
+			l := j.locks[lock]
 			if !slices.Contains(l.Queues, key) {
 				l.Queues = append(l.Queues, key)
 			}

@@ -252,7 +252,7 @@ func TestMasterOfASentinel(t *testing.T) {
 		}
 	}
 	if _, err := Find(t.Context(), []*redis.Options{sentinel}, "other"); err == nil {
-		t.Error("a name that the Sentinel does not know is no error")
+		t.Error("a name that the Sentinel does not know is not an error")
 	}
 	if _, err := Find(t.Context(), []*redis.Options{o}, "orders"); err == nil {
 		t.Error("a Redis passes for a Sentinel")

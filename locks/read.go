@@ -217,12 +217,12 @@ func (c *contents) subscribers(ctx context.Context, keys []string) map[string]in
 	if len(keys) == 0 {
 		return map[string]int{}
 	}
-	found, of := map[string]int{}, map[string]string{}
+	found, keyOf := map[string]int{}, map[string]string{}
 	for len(keys) > 0 {
 		var channels []string
 		for _, k := range keys[:min(batch, len(keys))] {
 			for _, ch := range channelsOf(k, c.db) {
-				channels, of[ch] = append(channels, ch), k
+				channels, keyOf[ch] = append(channels, ch), k
 			}
 		}
 		keys = keys[min(batch, len(keys)):]
@@ -231,7 +231,7 @@ func (c *contents) subscribers(ctx context.Context, keys []string) map[string]in
 			return nil
 		}
 		for ch, n := range counts {
-			found[of[ch]] += int(n)
+			found[keyOf[ch]] += int(n)
 		}
 	}
 	return found

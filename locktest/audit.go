@@ -133,8 +133,8 @@ func reportCard(t testing.TB, card *audit.Result, properties []string) {
 type breakage struct {
 	what    string // level and name of the property
 	row     *audit.Row
-	finding *audit.Finding // in the first situation
-	rows    []string       // the names of all situations
+	finding *audit.PropertyResult // in the first situation
+	rows    []string              // the names of all situations
 }
 
 func (x *breakage) text(card *audit.Result) string {

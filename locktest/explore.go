@@ -152,8 +152,8 @@ func why(found *search.ExploreResult) string {
 	return strings.Join(all, "; ")
 }
 
-// kept returns the beginning of the paths of the test's stored scenarios.
-func (r *runner) kept() string {
+// storedPaths returns the beginning of the paths of the test's stored scenarios.
+func (r *runner) storedPaths() string {
 	return filepath.Join("testdata", "lockpick", strings.ReplaceAll(r.t.Name(), "/", "-"))
 }
 
@@ -170,7 +170,7 @@ func load(t testing.TB, c *config, file string) scenario.Scenario {
 // replayKept replays the test's stored scenarios, and reports whether one failed.
 func (r *runner) replayKept(c *config) (failed bool) {
 	r.t.Helper()
-	files, err := filepath.Glob(r.kept() + "-*.yaml")
+	files, err := filepath.Glob(r.storedPaths() + "-*.yaml")
 	if err != nil {
 		r.t.Fatalf("locktest: %v", err)
 	}
@@ -332,7 +332,7 @@ func (r *runner) write(s scenario.Scenario, hits, runs int) (file string, err er
 	if err != nil {
 		return "", err
 	}
-	file = fmt.Sprintf("%s-%x.yaml", r.kept(), s.Seed)
+	file = fmt.Sprintf("%s-%x.yaml", r.storedPaths(), s.Seed)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return "", err
 	}

@@ -104,15 +104,15 @@ func (e Env) Clients() []*redis.Client {
 }
 
 // Kind returns the lock that make makes in the form that cli.Main registers: with its name for --lock, and a
-// line about it. Tests need no Kind. Set the Kind's field First if the lock lives on one master, Kind if it is an RWLock, a
+// line about it. Tests do not need it. Set its field Masters if the lock needs one master or a majority of them, Kind if it is an RWLock, a
 // Semaphore, a MultiLock or re-entrant, Fencing if its leases have fencing tokens, Retry to state its longest pause, and Fair if it serves waiters in order.
-func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
-	return workload.Kind{
+func Kind(name, summary string, make func(Env) (Lock, error)) workload.Implementation {
+	return workload.Implementation{
 		Name: name, Summary: summary, Connects: true,
 		New: func(s workload.Env) (workload.Lock, error) {
 			env := Env{Client: s.Client, Addrs: s.Addrs, TTL: s.TTL, Permits: s.Permits, opened: &[]io.Closer{}}
 			a := &adapted{site: s, opened: env.opened}
-			a.halt = halt{decided: s.Hooks.Decided, quorum: len(s.Addrs)/2 + 1}
+			a.halt = halt{decided: s.Hooks.Decided, point: s.Pass, quorum: len(s.Addrs)/2 + 1}
 			env.Dial = a.dial
 			if s.Observe != nil { // before the lock opens its first connection
 				s.Observe(a.observed)
@@ -259,7 +259,7 @@ func (a *adapted) acquire(ctx context.Context, key string, ask func(context.Cont
 	if l.Lost != nil && binds(l.Lost) {
 		return nil, a.refuse("Lease.Lost ends with the context of Acquire, which ends when Acquire has returned: derive it from context.Background(), or with context.WithoutCancel")
 	}
-	lease := &lease{a: a, of: l, call: call, token: l.Token}
+	lease := &lease{a: a, key: key, of: l, call: call, token: l.Token}
 	a.leases++
 	if lease.token == "" || l.Until.IsZero() {
 		a.attempts.Settle(&a.site, &a.mu)
@@ -327,6 +327,7 @@ func (a *adapted) Close() error {
 // lease adapts a user's lease to the workload.
 type lease struct {
 	a       *adapted
+	key     string
 	of      *Lease
 	call    *calling // of the acquire; it is over
 	until   time.Time
@@ -407,7 +408,11 @@ func (l *lease) Release(ctx context.Context) error {
 
 // under makes a call of the lease, and refuses a lock whose call fails because it uses the context of the acquire.
 func (l *lease) under(ctx context.Context, f func() error) error {
+	done := l.a.halt.changing(l.key)
 	bound, err := l.call.during(ctx, f)
+	if done(); l.a.halt.hasCrashed() {
+		return workload.ErrGone
+	}
 	if bound {
 		return l.a.refuse("Release or Extend uses the context of Acquire, which ends when Acquire has returned: use the one that it is given")
 	}

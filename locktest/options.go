@@ -31,6 +31,7 @@ type config struct {
 // claims is what the options say of the lock, beside its kind.
 type claims struct {
 	fencing    bool
+	majority   bool
 	retry      time.Duration
 	fair       bool
 	deadWaiter time.Duration // how long it waits for a waiter that is gone
@@ -38,9 +39,9 @@ type claims struct {
 
 // These are the options that a function uses; nil: all of them.
 var (
-	usedByRun   = []string{"RealRedis", "Fencing", "Retry", "Fair"} // the scenario says the rest
-	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing", "Retry", "Fair"}
-	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing", "Retry", "Fair"}
+	usedByRun   = []string{"RealRedis", "Fencing", "Majority", "Retry", "Fair"} // the scenario says the rest
+	usedByAudit = []string{"Masters", "Properties", "Schedules", "For", "Seed", "RealRedis", "Fencing", "Majority", "Retry", "Fair"}
+	usedByFuzz  = []string{"Faults", "Persistence", "Masters", "Clients", "Keys", "TTL", "RestartDelay", "Admin", "Properties", "Seed", "Fencing", "Majority", "Retry", "Fair"}
 )
 
 // ignored returns an error that names an option that the function does not use; nil: it uses all that are given.
@@ -150,6 +151,12 @@ func RealRedis() Option {
 // resource rejects writes with a lower token than it has seen.
 func Fencing() Option {
 	return named("Fencing", func(c *config) { c.fencing = true })
+}
+
+// Majority says that each lease of the lock needs a majority of the masters, so that one that asked fewer of them violates L1. Without
+// it, a lock of which no lease ever asks a majority may be meant so, and L1 is not tested.
+func Majority() Option {
+	return named("Majority", func(c *config) { c.majority = true })
 }
 
 // Retry states the longest time for which a waiter sends nothing although nobody holds the lock: its longest delay

@@ -41,6 +41,9 @@ func register(c *config, make func(Env) (Lock, error)) error {
 		return m.(maker).make(e)
 	})
 	kind.Kind, kind.Fencing, kind.Retry, kind.Fair, kind.DeadWaiter = c.base.Kind, c.fencing, c.retry, c.fair, c.deadWaiter
+	if c.majority {
+		kind.Masters = workload.AllMasters
+	}
 	return workload.RegisterLock(kind)
 }
 

@@ -125,8 +125,8 @@ func (s *Server) Close(err error) error {
 	return err
 }
 
-// over reports whether the session has ended.
-func (s *Server) over() bool {
+// ended reports whether the session has ended.
+func (s *Server) ended() bool {
 	select {
 	case <-s.stopping:
 		return true
@@ -149,7 +149,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known || loopback.FromElsewhere(r):
 		refuse(w, http.StatusForbidden, errors.New("this is not the address that lockpick masters printed: it has a secret before the path"))
 		return
-	case s.over() && r.Method+" "+path != "POST /stop":
+	case s.ended() && r.Method+" "+path != "POST /stop":
 		refuse(w, http.StatusGone, errors.New("the masters have been stopped"))
 		return
 	}

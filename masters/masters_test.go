@@ -191,8 +191,14 @@ func TestStopWaitsForFaultsInFlight(t *testing.T) {
 			}
 		})
 	}
-	for told := ""; strings.Count(told, `"install"`) < 3; {
-		_, told = x.ask(t, "GET", x.API+"/history", "")
+	for begun := 0; begun < 3; { // each of them has a line for its order, and one for its effect
+		_, told := x.ask(t, "GET", x.API+"/history", "")
+		begun = 0
+		for line := range strings.Lines(told) {
+			if strings.Contains(line, `"invoke"`) && strings.Contains(line, `"install"`) {
+				begun++
+			}
+		}
 	}
 	x.verdicts(t)
 	asking.Wait()

@@ -104,13 +104,13 @@ func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
 	return &debut{begun: n.now(), quarter: plan.Length / 4, kinds: len(strikes)}
 }
 
-// over reports whether every kind has struck once.
-func (d *debut) over() bool { return d.injected == d.kinds }
+// complete reports whether every kind has struck once.
+func (d *debut) complete() bool { return d.injected == d.kinds }
 
 // left returns the time until the next kind's first strike is due, at least 0. When all kinds
 // have struck, it returns a time longer than any run.
 func (d *debut) left(now time.Duration) time.Duration {
-	if d.over() || d.quarter == 0 {
+	if d.complete() || d.quarter == 0 {
 		return forever
 	}
 	due := d.begun + d.quarter*time.Duration(d.injected+1)/time.Duration(d.kinds+1)
@@ -198,7 +198,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 		s = n.unaimed(plan, name)
 	}
 	n.deal(strikes)
-	if !debut.over() {
+	if !debut.complete() {
 		debut.injected++
 	}
 	healed, end := n.env.Runtime.WithCancelCause(context.Background())

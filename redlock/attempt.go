@@ -17,7 +17,7 @@ import (
 // all masters.
 func (c *Client) attempt(ctx, parent context.Context, key string, number int, ticket *ticket, s *settings) (*Lease, *Error) {
 	if !c.enter() {
-		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed, Attempts: number - 1}
+		return nil, &Error{Op: "lock", Key: key, Err: ErrClosed, Attempts: number - 1}
 	}
 	defer c.leave()
 	token := newToken(s.runtime)
@@ -147,7 +147,7 @@ const roundTrips = 4
 // still valid, otherwise the reason why not.
 func (c *Client) acquireError(ctx context.Context, key string, votes *tally, until time.Time, s *settings) *Error {
 	fail := func(kind error) *Error {
-		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.votes), Context: contextError(ctx)}
+		return &Error{Op: "lock", Key: key, Err: kind, Votes: slices.Clone(votes.votes), Context: contextError(ctx)}
 	}
 	switch {
 	case votes.won() && s.runtime.Now().Before(until):
@@ -183,7 +183,7 @@ func (c *Client) fence(ctx context.Context, conversation protocol.Conversation, 
 	back := c.ask(ctx, conversation, writeBackCommand(name, token, highest), (*tally).decided, s)
 	err := c.acquireError(ctx, key, back, until, s)
 	if err != nil && errors.Is(err, ErrTaken) {
-		err.Kind = ErrLost // these masters have just voted yes
+		err.Err = ErrLost // these masters have just voted yes
 	}
 	return highest, err
 }

@@ -242,13 +242,13 @@ func TestSuspectIsNotAsked(t *testing.T) {
 	warm(t, c, l, votes)
 	m := c.Masters()[4]
 	must(t, m.Pause(t.Context()))
-	fails := func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set && v.Err != nil }
+	fails := func(v redlock.Vote) bool { return v.Master == 4 && v.Purpose == redlock.Set && v.Err != nil }
 	asked := 0
 	for began := votes.count(fails); votes.count(fails) == began; asked++ {
 		pair(t, l)
 	}
 	var wg sync.WaitGroup
-	told := votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set })
+	told := votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Purpose == redlock.Set })
 	const pairs = 400
 	for g := range 20 {
 		wg.Go(func() {
@@ -265,11 +265,11 @@ func TestSuspectIsNotAsked(t *testing.T) {
 	}
 	wg.Wait()
 	waittest.Until(t, "all votes are told", func() bool {
-		return votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set }) >= told+pairs
+		return votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Purpose == redlock.Set }) >= told+pairs
 	})
-	for kind, least := range map[redlock.Kind]int{redlock.Set: pairs, redlock.Release: pairs} {
-		if n := votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == kind && v.Err != nil }); n < least {
-			t.Errorf("%d of %d votes on %s are errors", n, least, kind)
+	for purpose, least := range map[redlock.Purpose]int{redlock.Set: pairs, redlock.Release: pairs} {
+		if n := votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Purpose == purpose && v.Err != nil }); n < least {
+			t.Errorf("%d of %d votes on %s are errors", n, least, purpose)
 		}
 	}
 	must(t, m.Resume(t.Context()))

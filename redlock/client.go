@@ -148,9 +148,9 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []CallOption
 	ticket, err := c.enqueue(ctx, key, s)
 	switch {
 	case err == ErrClosed:
-		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed}
+		return nil, &Error{Op: "lock", Key: key, Err: ErrClosed}
 	case err != nil: // ctx ended while another caller of this Client was ahead in the queue
-		return nil, &Error{Op: "lock", Key: key, Kind: ErrTaken, Context: contextError(ctx)}
+		return nil, &Error{Op: "lock", Key: key, Err: ErrTaken, Context: contextError(ctx)}
 	}
 	lease, err := c.persist(ctx, parent, key, ticket, s)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Client) persist(ctx, parent context.Context, key string, ticket *ticket
 		if failure.Context == nil || last == nil {
 			last = failure
 		}
-		if failure.Kind == ErrClosed {
+		if failure.Err == ErrClosed {
 			return nil, failure
 		}
 		if m, ok := c.masters.(protocol.Listener); ok && s.wakeups && number == 1 {
@@ -182,7 +182,7 @@ func (c *Client) persist(ctx, parent context.Context, key string, ticket *ticket
 		}
 		if s.maxAttempts > 0 && number >= s.maxAttempts {
 			ended := *last
-			ended.Attempts, ended.Kind = number, fmt.Errorf("%w: %w", ErrRetryLimit, last.Kind)
+			ended.Attempts, ended.Err = number, fmt.Errorf("%w: %w", ErrRetryLimit, last.Err)
 			return nil, &ended
 		}
 		if ctx.Err() != nil || wait(number) != nil {
@@ -294,7 +294,7 @@ func (a *alert) wait(ctx context.Context, number int, s *settings) error {
 // errReleaseHeard wakes wait when a master has announced a release.
 var errReleaseHeard = errors.New("the lock was released")
 
-// errNotTried is the Kind of a call whose context had ended before it began.
+// errNotTried is the Err of a call whose context had ended before it began.
 var errNotTried = errors.New("not tried")
 
 // begin checks a call's arguments and returns its settings, which do not change after
@@ -312,7 +312,7 @@ func (c *Client) begin(ctx context.Context, op, key string, opts []CallOption) (
 	case key == "":
 		return s, errors.New("redlock: the key is empty")
 	case ctx.Err() != nil:
-		return s, &Error{Op: op, Key: key, Kind: errNotTried, Context: contextError(ctx)}
+		return s, &Error{Op: op, Key: key, Err: errNotTried, Context: contextError(ctx)}
 	}
 	return s, nil
 }

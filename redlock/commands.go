@@ -7,7 +7,7 @@ import (
 )
 
 func setCommand(key, token string, ttlMS int64, fencing bool) protocol.Command {
-	c := protocol.Command{Kind: Set, Key: key, Token: token, TTL: ttlMS}
+	c := protocol.Command{Purpose: Set, Key: key, Token: token, TTL: ttlMS}
 	if fencing {
 		c.Script, c.Keys, c.Args = protocol.SetAndCount, []string{key, fenceKey(key)}, []any{token, ttlMS}
 	}
@@ -16,25 +16,25 @@ func setCommand(key, token string, ttlMS int64, fencing bool) protocol.Command {
 
 func releaseCommand(key, token string, publish bool) protocol.Command {
 	if publish {
-		return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, protocol.ReleaseChannel(key)}}
+		return protocol.Command{Purpose: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, protocol.ReleaseChannel(key)}}
 	}
-	return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareAndDelete}
+	return protocol.Command{Purpose: Release, Key: key, Token: token, Script: protocol.CompareAndDelete}
 }
 
 func recoverCommand(key, token string, ttlMS int64) protocol.Command {
-	return protocol.Command{Kind: Recover, Key: key, Token: token, TTL: ttlMS}
+	return protocol.Command{Purpose: Recover, Key: key, Token: token, TTL: ttlMS}
 }
 
 func checkCommand(key, token string) protocol.Command {
-	return protocol.Command{Kind: Check, Key: key, Token: token, Script: protocol.Compare}
+	return protocol.Command{Purpose: Check, Key: key, Token: token, Script: protocol.Compare}
 }
 
 func extendCommand(key, token string, ttlMS int64) protocol.Command {
-	return protocol.Command{Kind: Extend, Key: key, Token: token, TTL: ttlMS, Script: protocol.CompareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
+	return protocol.Command{Purpose: Extend, Key: key, Token: token, TTL: ttlMS, Script: protocol.CompareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
 }
 
 func writeBackCommand(key, token string, fence int64) protocol.Command {
-	return protocol.Command{Kind: WriteBack, Key: key, Token: token, Script: protocol.CompareAndRaise, Keys: []string{key, fenceKey(key)}, Args: []any{token, fence}}
+	return protocol.Command{Purpose: WriteBack, Key: key, Token: token, Script: protocol.CompareAndRaise, Keys: []string{key, fenceKey(key)}, Args: []any{token, fence}}
 }
 
 // fenceKey returns the key of the counter of fencing tokens. It never expires.

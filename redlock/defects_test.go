@@ -367,7 +367,7 @@ func TestNestedReplies(t *testing.T) {
 	}
 }
 
-// A script that ends in an error is no reason to distrust its master, however often it does: the
+// A script that ends in an error is not a reason to distrust its master, however often it does: the
 // command that follows is executed.
 func TestScriptsThatFail(t *testing.T) {
 	s := newServer(t)
@@ -388,7 +388,7 @@ func TestScriptsThatFail(t *testing.T) {
 		return v
 	}
 	for range 10 {
-		if v := ask(protocol.Command{Kind: protocol.Check, Script: protocol.CompareAndDelete, Keys: []string{"k"}, Args: []any{"t"}}); v.Err == nil || !strings.Contains(v.Err.Error(), "user_script") {
+		if v := ask(protocol.Command{Purpose: protocol.Check, Script: protocol.CompareAndDelete, Keys: []string{"k"}, Args: []any{"t"}}); v.Err == nil || !strings.Contains(v.Err.Error(), "user_script") {
 			t.Fatal(v)
 		}
 	}

@@ -166,12 +166,12 @@ func TestDoOutlastsAnOutage(t *testing.T) {
 		back := time.Now().Add(900 * time.Millisecond)
 		tries := 0
 		m.asked = func(cmd protocol.Command, _ []int) {
-			if cmd.Kind == redlock.Extend {
+			if cmd.Purpose == redlock.Extend {
 				tries++
 			}
 		}
 		m.fate = func(_ int, cmd protocol.Command) fate {
-			if cmd.Kind == redlock.Extend && time.Now().Before(back) {
+			if cmd.Purpose == redlock.Extend && time.Now().Before(back) {
 				return refuses
 			}
 			return fate{arrives: time.Millisecond}

@@ -50,7 +50,7 @@ var (
 type Error struct {
 	Op       string // lock, extend, unlock, check (IsHeld), inspect, force unlock, or hold (a lease that ended)
 	Key      string // without the prefix (WithPrefix)
-	Kind     error  // one of the Err… variables, or an error that wraps one or two of them
+	Err      error  // one of the Err… variables, or an error that wraps one or two of them
 	Attempts int    // of lock: the number of attempts that were made; otherwise 0
 	Votes    []Vote // of the last attempt, up to the decision
 	Context  error  // ctx.Err() and its cause, if the caller's context has ended
@@ -61,7 +61,7 @@ type Error struct {
 // error.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redlock: %s %q: %v", e.Op, e.Key, e.Kind)
+	fmt.Fprintf(&b, "redlock: %s %q: %v", e.Op, e.Key, e.Err)
 	if len(e.Votes) > 0 {
 		yes, no := 0, 0
 		for _, v := range e.Votes {
@@ -89,9 +89,9 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns Kind, the error of the context, and the error of each master that failed.
+// Unwrap returns Err, the error of the context, and the error of each master that failed.
 func (e *Error) Unwrap() []error {
-	errs := []error{e.Kind}
+	errs := []error{e.Err}
 	if e.Context != nil {
 		errs = append(errs, e.Context)
 	}

@@ -144,7 +144,7 @@ func (f *fakeMasters) apply(master int, cmd protocol.Command) int64 {
 	lives := func() fakeKey {
 		return fakeKey{cmd.Token, now.Add(time.Duration(float64(ttl(cmd)) / (1 + m.fast)))}
 	}
-	switch cmd.Kind {
+	switch cmd.Purpose {
 	case redlock.Set:
 		if held {
 			return 0
@@ -171,7 +171,7 @@ func (f *fakeMasters) apply(master int, cmd protocol.Command) int64 {
 		}
 		m.counters[cmd.Key] = max(m.counters[cmd.Key], cmd.Args[1].(int64))
 	default:
-		panic("unknown command " + cmd.Kind)
+		panic("unknown command " + cmd.Purpose)
 	}
 	return 1
 }
@@ -243,15 +243,15 @@ func await(c chan struct{}) {
 
 // instants are nanoseconds that keep any two things from happening at the same
 // instant, so that their order is certain.
-var instants = map[redlock.Kind]time.Duration{redlock.Set: 1, redlock.Extend: 10, redlock.Release: 100, redlock.WriteBack: 1000}
+var instants = map[redlock.Purpose]time.Duration{redlock.Set: 1, redlock.Extend: 10, redlock.Release: 100, redlock.WriteBack: 1000}
 
 // send has a command travel, and waits for its reply until the timeout.
 func (c *fakeConversation) send(i int, cmd protocol.Command, timeout time.Duration, late bool, arrival, arrived chan struct{}) redlock.Vote {
 	f := c.masters
-	v := redlock.Vote{Master: i, Name: fmt.Sprintf("m%d", i+1), Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token}
+	v := redlock.Vote{Master: i, Name: fmt.Sprintf("m%d", i+1), Purpose: cmd.Purpose, Key: cmd.Key, Token: cmd.Token}
 	var way fate
 	f.tell(func() { way = f.fate(i, cmd) })
-	instant := instants[cmd.Kind] * time.Duration(i+1)
+	instant := instants[cmd.Purpose] * time.Duration(i+1)
 	way.arrives += instant
 	reply := make(chan int64, 1)
 	refusal := make(chan struct{})

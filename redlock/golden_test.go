@@ -82,11 +82,11 @@ func (s *story) asked(cmd protocol.Command, to []int) {
 		}
 		whom = strings.TrimSpace(whom)
 	}
-	text := fmt.Sprintf("%s %s", cmd.Kind, s.token(cmd.Token))
-	if cmd.Kind == redlock.Set || cmd.Kind == redlock.Extend {
+	text := fmt.Sprintf("%s %s", cmd.Purpose, s.token(cmd.Token))
+	if cmd.Purpose == redlock.Set || cmd.Purpose == redlock.Extend {
 		text += fmt.Sprintf(" px %d", ttl(cmd).Milliseconds())
 	}
-	if cmd.Kind == redlock.WriteBack {
+	if cmd.Purpose == redlock.WriteBack {
 		text += fmt.Sprintf(" %d", cmd.Args[1])
 	}
 	s.say("→ %-3s %s", whom, text)
@@ -94,7 +94,7 @@ func (s *story) asked(cmd protocol.Command, to []int) {
 
 func (s *story) applied(master int, cmd protocol.Command, reply int64, late bool) {
 	if late {
-		s.say("   m%d   gets %s %s now, in its turn", master+1, cmd.Kind, s.token(cmd.Token))
+		s.say("   m%d   gets %s %s now, in its turn", master+1, cmd.Purpose, s.token(cmd.Token))
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *story) voted(v redlock.Vote) {
 	case v.Yes:
 		reply = "yes"
 	}
-	s.say("← m%d   %s: %s", v.Master+1, v.Kind, reply)
+	s.say("← m%d   %s: %s", v.Master+1, v.Purpose, reply)
 }
 
 // fate reads a master's line: after how long it replies, and kind=what for the
@@ -121,7 +121,7 @@ func (s *story) fate(master int, cmd protocol.Command) fate {
 		switch {
 		case !special:
 			f.arrives = s.duration(word)
-		case kind != string(cmd.Kind) && kind != "all":
+		case kind != string(cmd.Purpose) && kind != "all":
 		case what == "yes":
 			f.said = yes.said
 		case what == "no":

@@ -30,8 +30,8 @@ type Hooks struct {
 // Vote is one master's reply to one command, or the reason why there is none.
 type Vote = protocol.Vote
 
-// Kind is the purpose of a command.
-type Kind = protocol.Kind
+// Purpose is the purpose of a command.
+type Purpose = protocol.Purpose
 
 // The kinds of commands; see the constants of package protocol.
 const (
@@ -45,7 +45,7 @@ const (
 
 // Decision is the result of the votes on a command.
 type Decision struct {
-	Kind       Kind // Set or Extend
+	Purpose    Purpose // Set or Extend
 	Key, Token string
 	Yes        int // yes votes at the decision
 	Quorum     int // yes votes that were needed
@@ -69,9 +69,9 @@ type Extension struct {
 	Votes      []Vote    // up to the decision
 }
 
-func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
+func (h *Hooks) decided(purpose Purpose, key, token string, t *tally) {
 	if h.Decided != nil {
-		h.Decided(Decision{Kind: kind, Key: key, Token: token, Yes: t.yes, Quorum: t.quorum})
+		h.Decided(Decision{Purpose: purpose, Key: key, Token: token, Yes: t.yes, Quorum: t.quorum})
 	}
 }
 

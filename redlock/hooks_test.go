@@ -27,7 +27,7 @@ func TestHooksSeeEachAttempt(t *testing.T) {
 		var extensions []redlock.Extension
 		var ends []error
 		var mu sync.Mutex
-		votes := map[redlock.Kind]int{}
+		votes := map[redlock.Purpose]int{}
 		c := open(t, m, redlock.WithHooks(redlock.Hooks{
 			Attempt:  func(a redlock.Attempt) { attempts = append(attempts, a); failed.Add(1) },
 			Decided:  func(d redlock.Decision) { decisions = append(decisions, d) },
@@ -36,7 +36,7 @@ func TestHooksSeeEachAttempt(t *testing.T) {
 			Vote: func(v redlock.Vote) {
 				mu.Lock()
 				defer mu.Unlock()
-				votes[v.Kind]++
+				votes[v.Purpose]++
 			},
 		}))
 		lease, err := c.Lock(t.Context(), "k")
@@ -51,7 +51,7 @@ func TestHooksSeeEachAttempt(t *testing.T) {
 			t.Fatal(err)
 		}
 		settle()
-		if n := len(attempts); n != 3 || len(decisions) != n+1 || decisions[n].Kind != redlock.Extend {
+		if n := len(attempts); n != 3 || len(decisions) != n+1 || decisions[n].Purpose != redlock.Extend {
 			t.Fatalf("%d attempts, %d decisions", n, len(decisions))
 		}
 		for i, a := range attempts {

@@ -77,7 +77,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (holder string, master
 		}
 	}
 	if answered < c.quorum {
-		err = &Error{Op: "inspect", Key: key, Kind: ErrNoQuorum, Context: contextError(ctx)}
+		err = &Error{Op: "inspect", Key: key, Err: ErrNoQuorum, Context: contextError(ctx)}
 	}
 	return holder, masters, err
 }
@@ -95,13 +95,13 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) error {
 		return err
 	}
 	if !c.enter() {
-		return &Error{Op: "force unlock", Key: key, Kind: ErrClosed}
+		return &Error{Op: "force unlock", Key: key, Err: ErrClosed}
 	}
 	defer c.leave()
-	del := protocol.Command{Kind: Release, Key: s.stored(key), Token: newToken(s.runtime), Args: []any{"del", s.stored(key)}}
+	del := protocol.Command{Purpose: Release, Key: s.stored(key), Token: newToken(s.runtime), Args: []any{"del", s.stored(key)}}
 	votes := c.ask(ctx, c.masters.Begin(s.hooks.Vote), del, (*tally).answered, s)
 	if !votes.answered() {
-		return &Error{Op: "force unlock", Key: key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
+		return &Error{Op: "force unlock", Key: key, Err: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
 	}
 	return nil
 }

@@ -50,25 +50,25 @@ func TestOneAttempt(t *testing.T) {
 		problem := inBubble(t, func(t *testing.T) error {
 			m := newFakeMasters(n)
 			m.fate = func(i int, cmd protocol.Command) fate {
-				if cmd.Kind == redlock.Set {
+				if cmd.Purpose == redlock.Set {
 					return fates[i]
 				}
 				return fate{arrives: time.Millisecond}
 			}
 			var mu sync.Mutex
-			asked := map[int][]redlock.Kind{}   // of each master, in order
-			arrived := map[int][]redlock.Kind{} // those that reached it
+			asked := map[int][]redlock.Purpose{}   // of each master, in order
+			arrived := map[int][]redlock.Purpose{} // those that reached it
 			m.asked = func(cmd protocol.Command, to []int) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, i := range to {
-					asked[i] = append(asked[i], cmd.Kind)
+					asked[i] = append(asked[i], cmd.Purpose)
 				}
 			}
 			m.applied = func(i int, cmd protocol.Command, _ int64, _ bool) {
 				mu.Lock()
 				defer mu.Unlock()
-				arrived[i] = append(arrived[i], cmd.Kind)
+				arrived[i] = append(arrived[i], cmd.Purpose)
 			}
 			opts := []redlock.Option{
 				redlock.WithTTL(ttl), redlock.WithTimeout(timeout),

@@ -34,7 +34,7 @@ type hold struct {
 	mu         sync.Mutex  // never held while waiting
 	until      time.Time   // of the latest extension
 	extensions int         // attempts to extend
-	over       error       // the Kind of cause; nil while the hold is not over
+	over       error       // the Err of cause; nil while the hold is not over
 	unlocked   bool        // Unlock was called
 	stop       func() bool // stops the timer of the end of validity; nil: there is no timer
 
@@ -100,7 +100,7 @@ func (l *Lease) Context() context.Context {
 // h.mu.
 func (h *hold) why() *Error {
 	if h.cause == nil {
-		h.cause = &Error{Op: "hold", Key: h.key, Kind: h.over}
+		h.cause = &Error{Op: "hold", Key: h.key, Err: h.over}
 	}
 	return h.cause
 }
@@ -166,7 +166,7 @@ func (h *hold) end(kind error) {
 	}
 }
 
-// errHeldTooLong is the Kind of a lease that ended at the limit of WithMaxHold.
+// errHeldTooLong is the Err of a lease that ended at the limit of WithMaxHold.
 var errHeldTooLong = fmt.Errorf("%w: %w", ErrExtensionLimit, ErrExpired)
 
 // ended returns the reason why the hold is over, or nil if it is not.
@@ -206,10 +206,10 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	start := s.runtime.Now()
 	number, kind := h.extend(ctx, start)
 	if kind != nil {
-		return nil, &Error{Op: "extend", Key: h.key, Kind: kind, Context: contextError(ctx)}
+		return nil, &Error{Op: "extend", Key: h.key, Err: kind, Context: contextError(ctx)}
 	}
 	if !h.client.enter() {
-		return nil, &Error{Op: "extend", Key: h.key, Kind: ErrClosed}
+		return nil, &Error{Op: "extend", Key: h.key, Err: ErrClosed}
 	}
 	defer h.client.leave()
 
@@ -224,7 +224,7 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	}
 	var err error
 	if kind != nil {
-		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
+		err = &Error{Op: "extend", Key: h.key, Err: kind, Votes: votes.votes, Context: contextError(ctx)}
 	}
 	if s.hooks.Extended != nil {
 		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.votes})
@@ -290,14 +290,14 @@ func (l *Lease) IsHeld(ctx context.Context) (bool, error) {
 		return false, contextError(ctx)
 	}
 	if !h.client.enter() {
-		return false, &Error{Op: "check", Key: h.key, Kind: ErrClosed}
+		return false, &Error{Op: "check", Key: h.key, Err: ErrClosed}
 	}
 	defer h.client.leave()
 	votes := h.client.ask(ctx, h.conversation, checkCommand(h.settings.stored(h.key), h.token), (*tally).settled, h.settings)
 	if votes.won() || votes.refused() {
 		return votes.won(), nil
 	}
-	return false, &Error{Op: "check", Key: h.key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
+	return false, &Error{Op: "check", Key: h.key, Err: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
 }
 
 // extend counts an attempt to extend and returns its number, or the reason why an
@@ -372,7 +372,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	h.unlocked = true
 	h.mu.Unlock()
 	fail := func(kind error, t *tally) error {
-		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.votes, Context: contextError(ctx)}
+		return &Error{Op: "unlock", Key: h.key, Err: kind, Votes: t.votes, Context: contextError(ctx)}
 	}
 	if again {
 		return fail(ErrNotHeld, &tally{})

@@ -22,7 +22,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"a TTL within the drift":          redlock.WithTTL(2 * time.Millisecond),
 		"a negative timeout":              redlock.WithTimeout(-1),
 		"a negative drift":                redlock.WithDrift(-0.1, 0),
-		"a drift that is no number":       redlock.WithDrift(math.NaN(), 0),
+		"a drift that is not a number":    redlock.WithDrift(math.NaN(), 0),
 		"a drift beyond the TTL":          redlock.WithDrift(1e300, 0),
 		"a fixed drift beyond the TTL":    redlock.WithDrift(0.5, math.MaxInt64),
 		"a negative retry delay":          redlock.WithRetryDelay(-1, 1),
@@ -73,7 +73,7 @@ func TestTimeoutFollowsTTL(t *testing.T) {
 			start := time.Now()
 			var took time.Duration
 			m.voted = func(v redlock.Vote) {
-				if v.Kind == redlock.Set {
+				if v.Purpose == redlock.Set {
 					took = time.Since(start).Truncate(time.Microsecond)
 				}
 			}
@@ -96,7 +96,7 @@ func TestRetries(t *testing.T) {
 		var delays []time.Duration
 		var released time.Time
 		m.asked = func(cmd protocol.Command, _ []int) {
-			if cmd.Kind == redlock.Set {
+			if cmd.Purpose == redlock.Set {
 				if len(cmd.Token) != 40 || tokens[cmd.Token] {
 					t.Errorf("token %q", cmd.Token)
 				}
@@ -138,7 +138,7 @@ func TestRetryDelayFunc(t *testing.T) {
 		var asked []time.Duration
 		began := time.Now()
 		m.asked = func(cmd protocol.Command, _ []int) {
-			if cmd.Kind == redlock.Set {
+			if cmd.Purpose == redlock.Set {
 				asked = append(asked, time.Since(began).Round(10*time.Millisecond))
 			}
 		}
@@ -166,7 +166,7 @@ func TestDeadlineInTheMiddleOfAnAttempt(t *testing.T) {
 		m := newFakeMasters(3)
 		attempts := 0
 		m.asked = func(cmd protocol.Command, _ []int) {
-			if cmd.Kind == redlock.Set {
+			if cmd.Purpose == redlock.Set {
 				attempts++
 			}
 		}
@@ -285,7 +285,7 @@ func TestExtensionsAtTheSameTime(t *testing.T) {
 		var extensions atomic.Int32
 		c := open(t, newFakeMasters(3), redlock.WithTTL(time.Second), redlock.WithHooks(redlock.Hooks{
 			Decided: func(d redlock.Decision) {
-				if d.Kind == redlock.Extend {
+				if d.Purpose == redlock.Extend {
 					if extensions.Add(1) == 1 {
 						time.Sleep(100 * time.Millisecond)
 					}
@@ -352,7 +352,7 @@ func TestSplitVotes(t *testing.T) {
 		sets := map[int]int{}
 		m.fate = func(i int, cmd protocol.Command) fate {
 			f := fate{arrives: time.Millisecond}
-			if cmd.Kind == redlock.Set { // who asks first reaches the first half first, who asks second the other
+			if cmd.Purpose == redlock.Set { // the first client reaches the first half of the masters first, the second client the other half
 				if sets[i]++; sets[i] == 1 == (i < 2) {
 					f.arrives = 500 * time.Microsecond
 				}
@@ -394,7 +394,7 @@ func TestCloseDuringUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3) // it panics at a command after its Close
 		m.fate = func(i int, cmd protocol.Command) fate {
-			if cmd.Kind == redlock.Set && i == 0 {
+			if cmd.Purpose == redlock.Set && i == 0 {
 				return fate{arrives: 20 * time.Millisecond}
 			}
 			return no

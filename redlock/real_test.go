@@ -115,13 +115,13 @@ func (b *ballot) count(f func(redlock.Vote) bool) int {
 	return n
 }
 
-func (b *ballot) yesses(l *redlock.Lease, k redlock.Kind) int {
-	return b.count(func(v redlock.Vote) bool { return v.Yes && v.Kind == k && v.Token == l.Token() })
+func (b *ballot) yesses(l *redlock.Lease, k redlock.Purpose) int {
+	return b.count(func(v redlock.Vote) bool { return v.Yes && v.Purpose == k && v.Token == l.Token() })
 }
 
 // deaf is how many releases got no answer.
 func (b *ballot) deaf() int {
-	return b.count(func(v redlock.Vote) bool { return v.Err != nil && v.Kind == redlock.Release })
+	return b.count(func(v redlock.Vote) bool { return v.Err != nil && v.Purpose == redlock.Release })
 }
 
 // One holder at a time, on any number of masters, with more fencing tokens than
@@ -208,9 +208,9 @@ func unanimous(t *testing.T, c cluster.Cluster, l *redlock.Client, votes *ballot
 	lease, err := l.Lock(t.Context(), "k")
 	must(t, err)
 	n := len(c.Masters())
-	all := func(k redlock.Kind) func() bool {
+	all := func(k redlock.Purpose) func() bool {
 		return func() bool {
-			return votes.count(func(v redlock.Vote) bool { return v.Kind == k && v.Token == lease.Token() }) == n
+			return votes.count(func(v redlock.Vote) bool { return v.Purpose == k && v.Token == lease.Token() }) == n
 		}
 	}
 	waittest.Until(t, "all votes", all(redlock.Set))

@@ -81,13 +81,13 @@ func TestLateExtensionByAnUnknownScript(t *testing.T) {
 	talk := m.Begin(nil)
 	script := protocol.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return 1 end return 0 -- nobody has loaded it`)
 	for _, cmd := range []protocol.Command{
-		{Kind: redlock.Set, Key: "k", Token: "t", TTL: 60_000},
-		{Kind: redlock.Release, Key: "k", Token: "t", Args: []any{"del", "k"}},
-		{Kind: redlock.Extend, Key: "k", Token: "t", Script: script},
+		{Purpose: redlock.Set, Key: "k", Token: "t", TTL: 60_000},
+		{Purpose: redlock.Release, Key: "k", Token: "t", Args: []any{"del", "k"}},
+		{Purpose: redlock.Extend, Key: "k", Token: "t", Script: script},
 	} {
 		for v := range talk.Ask(t.Context(), cmd, nil, 5*time.Second) {
-			if v.Err != nil || v.Yes != (cmd.Kind != redlock.Extend) {
-				t.Errorf("%s: %v, %v", cmd.Kind, v.Yes, v.Err)
+			if v.Err != nil || v.Yes != (cmd.Purpose != redlock.Extend) {
+				t.Errorf("%s: %v, %v", cmd.Purpose, v.Yes, v.Err)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// able are masters that are no Redis, with all that Masters can do besides.
+// able are masters that are not Redis, with all that Masters can do besides.
 type able struct {
 	*fakeMasters
 	connected int

@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http/httptest"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/internal/redistest"
 	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
@@ -428,16 +428,16 @@ func TestLimiter(t *testing.T) {
 
 // Connections are made as the caller's are: with TLS, credentials, a name and a database.
 func TestConnectionsAreTheCallers(t *testing.T) {
-	https := httptest.NewTLSServer(nil) // for its certificate
-	defer https.Close()
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: https.TLS.Certificates})
+	dir := t.TempDir()
+	trusted := redistest.Certificate(t, dir)
+	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	must(t, err)
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own}})
 	must(t, err)
 	s := newServerOn(t, ln)
-	trusted := x509.NewCertPool()
-	trusted.AddCert(https.Certificate())
 	connected := 0
 	l := s.locksWith(redis.Options{
-		TLSConfig: &tls.Config{RootCAs: trusted, ServerName: "example.com"}, Username: "ada", Password: "secret", DB: 3, ClientName: "me",
+		TLSConfig: &tls.Config{RootCAs: trusted, ServerName: "localhost"}, Username: "ada", Password: "secret", DB: 3, ClientName: "me",
 		OnConnect: func(context.Context, *redis.Conn) error { connected++; return nil },
 	})
 	for range 2 {

@@ -71,7 +71,7 @@ func endDuringExtensions(t *testing.T, c cluster.Cluster, name string, more func
 	extending := make(chan struct{}, 1)
 	l := dial(t, c, name, redlock.WithTTL(time.Second), redlock.WithTimeout(4*hang), redlock.WithHooks(redlock.Hooks{
 		Vote: func(v redlock.Vote) {
-			if v.Kind == redlock.Extend {
+			if v.Purpose == redlock.Extend {
 				select {
 				case extending <- struct{}{}:
 				default:

@@ -1,14 +1,8 @@
 package redlock_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	mathrand "math/rand/v2"
 	"net"
 	"os"
@@ -23,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/internal/redistest"
 	"lockpick/internal/waittest"
 	"lockpick/redlock"
 )
@@ -81,7 +76,7 @@ func fewConnections(t *testing.T, name string, r *redis.Client, d time.Duration)
 // stressSecured is churn on masters with TLS and a password, in database 3.
 func stressSecured(t *testing.T, d time.Duration, more func(int, int64) bool) {
 	dir := t.TempDir()
-	trusted := certificate(t, dir)
+	trusted := redistest.Certificate(t, dir)
 	options := func(port string) *redis.Options {
 		return &redis.Options{
 			Addr: "127.0.0.1:" + port, Password: "secret", DB: 3, DialerRetries: 1,
@@ -205,25 +200,4 @@ func freePort(t *testing.T) string {
 	_, port, err := net.SplitHostPort(ln.Addr().String())
 	must(t, err)
 	return port
-}
-
-// certificate writes cert.pem and key.pem for localhost, and returns who trusts them.
-func certificate(t *testing.T, dir string) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	private, err := x509.MarshalECPrivateKey(key)
-	must(t, err)
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"), cert, 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600))
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(cert)
-	return pool
 }

@@ -19,7 +19,7 @@ func (a agreeing) Begin(func(Vote)) protocol.Conversation { return a }
 func (a agreeing) Ask(_ context.Context, cmd protocol.Command, _ []int, _ time.Duration) iter.Seq[Vote] {
 	return func(yield func(Vote) bool) {
 		for i := range int(a) {
-			if !yield(Vote{Master: i, Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token, Yes: true, Reply: 1}) {
+			if !yield(Vote{Master: i, Purpose: cmd.Purpose, Key: cmd.Key, Token: cmd.Token, Yes: true, Reply: 1}) {
 				return
 			}
 		}

@@ -23,7 +23,7 @@ func TestLineIsFirstComeFirstServed(t *testing.T) {
 		var mu sync.Mutex
 		sets := 0
 		m.asked = func(cmd protocol.Command, _ []int) {
-			if cmd.Kind == redlock.Set {
+			if cmd.Purpose == redlock.Set {
 				sets++
 			}
 		}
@@ -190,7 +190,7 @@ type listening struct {
 func newListening(n int) *listening {
 	m := &listening{fakeMasters: newFakeMasters(n), heard: map[string]map[int]func(protocol.Released){}}
 	m.applied = func(_ int, cmd protocol.Command, reply int64, _ bool) {
-		if cmd.Kind == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
+		if cmd.Purpose == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			for _, heard := range m.heard[cmd.Key] {
@@ -265,7 +265,7 @@ func TestWakeupsGrantNoLess(t *testing.T) {
 				m := newListening(5)
 				var granted, attempted atomic.Int64
 				m.asked = func(cmd protocol.Command, _ []int) {
-					if cmd.Kind == redlock.Set {
+					if cmd.Purpose == redlock.Set {
 						attempted.Add(1)
 					}
 				}

@@ -180,15 +180,15 @@ func (t *timeline) encode(h *history.History, run string, violations []listed, k
 	if p.Lines, err = linesOf(h, run, violations); err != nil {
 		return nil, nil, err
 	}
-	of := p.Votes
+	unpacked := p.Votes
 	p.Votes = nil
 	if data, err = json.Marshal(&p.packed); err != nil {
 		return nil, nil, err
 	}
-	if votes, err = json.Marshal(of); err != nil || len(data)+len(votes) >= deflateFrom {
+	if votes, err = json.Marshal(unpacked); err != nil || len(data)+len(votes) >= deflateFrom {
 		return data, votes, err
 	}
-	p.Votes = of
+	p.Votes = unpacked
 	data, err = json.Marshal(&p.packed)
 	return data, nil, err
 }

@@ -30,7 +30,7 @@ func TestNoWordIsBrokenDownTo40Columns(t *testing.T) {
 				for line := range strings.Lines(report(width)) {
 					for word := range strings.FieldsSeq(strings.ToLower(line)) {
 						if !known[word] && strings.Trim(word, "─") != "" {
-							t.Errorf("%s, %d columns: %q is no word of the wide report, in %q", name, width, word, line)
+							t.Errorf("%s, %d columns: %q is not a word of the wide report, in %q", name, width, word, line)
 						}
 					}
 					if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !strings.Contains(line, "store/") && !strings.Contains(line, "lockpick ") {

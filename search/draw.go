@@ -158,7 +158,7 @@ func Schedule(base scenario.Scenario, i int) scenario.Scenario {
 type generator struct {
 	random *rand.Rand
 	base   scenario.Scenario
-	kind   workload.Kind // of the lock, if it is one of Lockpick's own
+	kind   workload.Implementation // of the lock, if it is one of Lockpick's own
 	s      scenario.Scenario
 }
 
@@ -281,7 +281,9 @@ func (d *generator) outlast() {
 }
 
 // oneMaster reports whether all leases are on one master, so that each fault of it keeps everybody from the lock.
-func (d *generator) oneMaster() bool { return d.base.Masters == 1 || d.kind.First }
+func (d *generator) oneMaster() bool {
+	return d.base.Masters == 1 || d.kind.Masters == workload.OneMaster
+}
 
 // needsHolder reports whether a step names the holder of a lease, or its masters: if nobody holds one, it is skipped.
 func (d *generator) needsHolder(s *scenario.Step) bool {
@@ -302,7 +304,7 @@ func (d *generator) blocks(s *scenario.Step) bool {
 	wide := slices.ContainsFunc(s.Masters, func(m string) bool {
 		return slices.Contains([]string{nemesis.Majority, nemesis.Holders, nemesis.All}, m)
 	})
-	if d.kind.First {
+	if d.kind.Masters == workload.OneMaster {
 		return wide || s.Masters[0] == nemesis.Minority || slices.Contains(s.Masters, workload.MasterNames(1)[0])
 	}
 	return wide || len(s.Masters) > (d.base.Masters-1)/2
@@ -349,7 +351,7 @@ func (d *generator) masters() []string {
 	if len(d.base.Targets) > 0 {
 		return []string{oneOf(d, d.base.Targets...)}
 	}
-	if d.kind.First && d.chance(0.8) { // the others hold nothing
+	if d.kind.Masters == workload.OneMaster && d.chance(0.8) { // the others hold nothing
 		return workload.MasterNames(1)
 	}
 	if d.chance(0.3) {

@@ -153,7 +153,7 @@ type Judgement struct {
 	Property string
 	Verdict  checker.Verdict
 	Why      string
-	Help     string               // what to do about Why, if that is no lack of evidence
+	Help     string               // what to do about Why, if that is not a lack of evidence
 	Evidence []checker.Evidence   // its contribution to the evidence of all schedules; none: it proves nothing
 	First    *narrative.Violation // nil: none
 	Faults   []string             // kinds of faults in the reason of First

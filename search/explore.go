@@ -118,13 +118,13 @@ func (s *exploration) done(i int, t *trial, _ time.Duration) (last int) {
 // show shows the progress.
 func (s *exploration) show(began time.Time) {
 	elapsed := time.Since(began)
-	done, of, what := s.folded, s.e.Schedules, fmt.Sprintf("%d schedules", s.folded)
-	if of > 0 {
-		what += fmt.Sprintf(" of %d", of)
+	done, most, what := s.folded, s.e.Schedules, fmt.Sprintf("%d schedules", s.folded)
+	if most > 0 {
+		what += fmt.Sprintf(" of %d", most)
 	} else {
-		done, of = int(elapsed.Milliseconds()), int(s.e.TimeLimit.Milliseconds())
+		done, most = int(elapsed.Milliseconds()), int(s.e.TimeLimit.Milliseconds())
 	}
-	s.e.Live(done, of, func() string {
+	s.e.Live(done, most, func() string {
 		violations := 0
 		for _, l := range s.total.Properties {
 			violations += l.Violated

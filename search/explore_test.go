@@ -60,12 +60,13 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(c.change), Schedules: c.schedules})
+			schedules := sampletest.Count(c.schedules, 3, 1)
+			x := mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(c.change), Schedules: schedules})
 			proveNothing := 0
 			for _, n := range x.Properties[0].Lacking {
 				proveNothing += n
 			}
-			if p := x.Properties[0]; x.Verdict() != checker.Holds || x.Schedules != c.schedules || p.Conclusive < 20 || p.Conclusive+proveNothing != x.Schedules {
+			if p := x.Properties[0]; x.Verdict() != checker.Holds || x.Schedules != schedules || p.Conclusive < 20 || p.Conclusive+proveNothing != x.Schedules {
 				t.Errorf("%s after %d schedules, of which %d are conclusive and %d prove nothing: %s", x.Verdict(), x.Schedules, p.Conclusive, proveNothing, p.Why)
 			}
 			for _, f := range x.Found {

@@ -81,21 +81,21 @@ func NewExplorePart(e ExploreOptions, s Shard) (*Part[Share], error) {
 	for first := 0; first < e.Schedules; first += size {
 		units = append(units, fmt.Sprintf("%d-%d", first, min(first+size, e.Schedules)-1))
 	}
-	of := map[string]string{ofScenario: string(yaml), ofProperties: strings.Join(e.Properties, ","), ofSchedules: strconv.Itoa(e.Schedules)}
-	return NewPart[Share](ExploreKind, of, units, s), nil
+	identity := map[string]string{ofScenario: string(yaml), ofProperties: strings.Join(e.Properties, ","), ofSchedules: strconv.Itoa(e.Schedules)}
+	return NewPart[Share](ExploreKind, identity, units, s), nil
 }
 
 // ExploreShard tries the schedules of a shard that its part does not have, and adds them. It collects all distinct
 // violations, since otherwise the shards together would not be the whole. The shard is complete if no unit is left.
 func ExploreShard(ctx context.Context, e ExploreOptions, s Shard, p *Part[Share]) error {
-	began, done, of := time.Now(), 0, 0
+	began, done, most := time.Now(), 0, 0
 	left := p.Left(s)
 	for _, unit := range left {
 		_, n, err := schedulesOf(unit)
 		if err != nil {
 			return err
 		}
-		of += n
+		most += n
 	}
 	limit, live := e.TimeLimit, e.Live
 	e.Collect = true
@@ -108,8 +108,8 @@ func ExploreShard(ctx context.Context, e ExploreOptions, s Shard, p *Part[Share]
 		}
 		if live != nil {
 			e.Live = func(n, _ int, text func() string) {
-				live(done+n, of, func() string {
-					return fmt.Sprintf("%d of %d schedules done; now %s, %s", done, of, unit, strings.TrimSpace(text()))
+				live(done+n, most, func() string {
+					return fmt.Sprintf("%d of %d schedules done; now %s, %s", done, most, unit, strings.TrimSpace(text()))
 				})
 			}
 		}
@@ -246,7 +246,7 @@ func Explored(p *Part[Share]) (*ExploreResult, scenario.Scenario, error) {
 		if !done {
 			continue
 		}
-		if _, of, err := schedulesOf(unit); err != nil || s.Done != of {
+		if _, count, err := schedulesOf(unit); err != nil || s.Done != count {
 			return nil, base, fmt.Errorf("%w: schedules %s: %d are done", ErrParts, unit, s.Done)
 		}
 		if err := x.add(&s); err != nil {

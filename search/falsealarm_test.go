@@ -26,8 +26,8 @@ import (
 
 // How much TestCorrectLocksAreNeverConvicted tries: "make nightly" tries more.
 var (
-	alarmConfigurations = sampletest.Flag("alarm.configurations", 48, 2, 1, "random configurations of correct locks")
-	alarmSchedules      = sampletest.Flag("alarm.schedules", 240, 2, 1, "schedules of all of them together")
+	alarmConfigurations = sampletest.Flag("alarm.configurations", 48, 4, 1, "random configurations of correct locks")
+	alarmSchedules      = sampletest.Flag("alarm.schedules", 240, 4, 1, "schedules of all of them together")
 	alarmSeed           = flag.Uint64("alarm.seed", 0, "seed of configurations and schedules; 0: a fresh one")
 	alarmLock           = flag.String("alarm.lock", "", "only this lock; empty: all in turn")
 	alarmUnder          = flag.String("alarm.under", "", "only the assumption whose name begins so; empty: all in turn")
@@ -261,7 +261,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 		}
 		if err := s.Check(); err != nil {
 			yaml, _ := s.YAML()
-			t.Fatalf("configuration %d is no scenario: %v\n%s", i, err, yaml)
+			t.Fatalf("configuration %d is not a scenario: %v\n%s", i, err, yaml)
 		}
 		configurations = append(configurations, drawn{s, under})
 	}

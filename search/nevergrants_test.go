@@ -27,7 +27,7 @@ func (neverGrants) Close() error { return nil }
 func TestALockThatNeverGrantsViolatesLiveness(t *testing.T) {
 	locks := workload.Locks
 	t.Cleanup(func() { workload.Locks = locks })
-	workload.Locks = append(slices.Clone(locks), workload.Kind{Name: "never-grants", New: func(s workload.Env) (workload.Lock, error) { return neverGrants{s}, nil }})
+	workload.Locks = append(slices.Clone(locks), workload.Implementation{Name: "never-grants", New: func(s workload.Env) (workload.Lock, error) { return neverGrants{s}, nil }})
 	s := campaigntest.Simulated(func(s *scenario.Scenario) {
 		s.Lock, s.Persistence, s.Faults = "never-grants", "always", []string{"kill"}
 	})

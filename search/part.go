@@ -360,9 +360,9 @@ func (p *Part[R]) Missing() []string {
 		if n := len(left) - mostNamed; n > 1 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		switch of := (len(p.Units) - i + p.Shards) / p.Shards; {
+		switch own := (len(p.Units) - i + p.Shards) / p.Shards; {
 		case len(left) == 0:
-		case len(left) == of:
+		case len(left) == own:
 			none = append(none, i)
 		case more != "":
 			all = append(all, fmt.Sprintf("shard %d lacks %s %s%s", i, p.Kind, strings.Join(left[:mostNamed], ", "), more))

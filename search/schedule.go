@@ -162,8 +162,8 @@ func RestrictTo(s scenario.Scenario, clients, masters, keys []string) scenario.S
 	var arrivals []workload.Arrival
 	for _, a := range s.Arrivals {
 		client, ok := renamed[a.Client]
-		key, kept := renamed[cmp.Or(a.Key, workload.Keys(1)[0])]
-		if ok && kept {
+		key, known := renamed[cmp.Or(a.Key, workload.Keys(1)[0])]
+		if ok && known {
 			a.Client, a.Key = client, key
 			arrivals = append(arrivals, a)
 		}

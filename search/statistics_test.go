@@ -44,7 +44,7 @@ func TestBoundIsExact(t *testing.T) {
 		n, statements := rapid.IntRange(1, 1_000_000).Draw(t, "n"), rapid.IntRange(1, 21).Draw(t, "statements")
 		p := Bound(n, statements)
 		if p < 0 || p >= 1 {
-			t.Fatalf("%v is no share", p)
+			t.Fatalf("%v is not a share", p)
 		}
 		if none := math.Exp(float64(n) * math.Log1p(-p)); math.Abs(none-0.05/float64(statements)) > 1e-9 {
 			t.Fatalf("no violation in %d schedules has the probability %v", n, none)

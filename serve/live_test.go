@@ -146,7 +146,7 @@ func TestARunIsShownWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// TestLiveAtItsLimits: what is no history is said to be none, and a live page keeps no server from ending.
+// TestLiveAtItsLimits: what is not a history is said to be none, and a live page keeps no server from ending.
 func TestLiveAtItsLimits(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
 	whole := ran(t, store, "none")

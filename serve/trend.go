@@ -31,7 +31,7 @@ func withTrends(entries []Entry) {
 
 // trend compares the runs of one scenario, of the claims on one driver or of audits of one lock.
 func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
-	kind, of := asked.Get("kind"), asked.Get("of")
+	kind, name := asked.Get("kind"), asked.Get("of")
 	entries, err := s.entries()
 	if err != nil {
 		fail(w, err)
@@ -39,7 +39,7 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 	}
 	var runs []trendRun
 	for _, e := range slices.Backward(entries) { // the oldest first
-		if e.Kind == kind && e.Of == of && of != "" {
+		if e.Kind == kind && e.Of == name && name != "" {
 			runs = append(runs, s.trendRun(e))
 		}
 	}
@@ -47,7 +47,7 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 		http.Error(w, "no such runs in the store", http.StatusNotFound)
 		return
 	}
-	page(w, func(out io.Writer) error { return trendPage.Write(out, &pageData{Trend: newTrend(of, runs)}) })
+	page(w, func(out io.Writer) error { return trendPage.Write(out, &pageData{Trend: newTrend(name, runs)}) })
 }
 
 // trendRun reads the result of an entry. An entry that cannot be read has no result; the list shows why.

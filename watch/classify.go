@@ -41,14 +41,14 @@ type step struct {
 	sent, at time.Duration
 
 	mask    *masker
-	args    []string // valid during the call, like those of the exchange (kept)
+	args    []string // valid during the call, like those of the exchange (clone)
 	tokenAt int      // position of the token in args; 0: there is none
 	answer  string   // the reply without its values
 	unheard bool     // the log has no replies
 }
 
-// kept returns the step for use after the call.
-func (s step) kept() step {
+// clone returns the step for use after the call.
+func (s step) clone() step {
 	s.args = slices.Clone(s.args)
 	return s
 }

@@ -10,7 +10,7 @@ import (
 	"lockpick/internal/waittest"
 )
 
-// TestMonitorRefusesAFirstLineWithoutAnEnd: a server that is no Redis sends bytes for ever in answer to MONITOR, or to AUTH.
+// TestMonitorRefusesAFirstLineWithoutAnEnd: a server that is not a Redis sends bytes for ever in answer to MONITOR, or to AUTH.
 func TestMonitorRefusesAFirstLineWithoutAnEnd(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

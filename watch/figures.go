@@ -63,7 +63,7 @@ func quantiles(samples []*sample) Quantiles {
 	for _, x := range v {
 		all += x.w
 	}
-	of := func(p float64) time.Duration {
+	quantile := func(p float64) time.Duration {
 		below := 0.0
 		for _, x := range v {
 			if below += x.w; below > p*all {
@@ -72,7 +72,7 @@ func quantiles(samples []*sample) Quantiles {
 		}
 		return v[len(v)-1].d
 	}
-	q.P50, q.P90, q.P99, q.Max = of(0.5), of(0.9), of(0.99), v[len(v)-1].d
+	q.P50, q.P90, q.P99, q.Max = quantile(0.5), quantile(0.9), quantile(0.99), v[len(v)-1].d
 	return q
 }
 

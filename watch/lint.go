@@ -246,7 +246,7 @@ func (l *Lint) take(s step) {
 		l.release(c, s)
 	case read:
 		if len(c.reads) < maxWaiters {
-			c.reads[s.conn] = s.kept()
+			c.reads[s.conn] = s.clone()
 		}
 	}
 }
@@ -330,7 +330,7 @@ func (l *Lint) grant(c *cell, a *attempt, s step) {
 		}
 	}
 	a.yes = append(a.yes, s.at)
-	g := &grant{attempt: a, step: s.kept(), noTTL: s.noTTL()}
+	g := &grant{attempt: a, step: s.clone(), noTTL: s.noTTL()}
 	if s.ttl > 0 {
 		g.until = s.at + s.ttl
 		l.keep(&c.ttls, s.ttl)
@@ -427,7 +427,7 @@ func (l *Lint) prolonged(c *cell, g *grant, s step) {
 func (l *Lint) release(c *cell, s step) {
 	g := c.on[s.master]
 	if s.noscript {
-		c.noscript[s.token] = &unsent{step: s.kept()}
+		c.noscript[s.token] = &unsent{step: s.clone()}
 		l.unsent[s.conn] = c.noscript[s.token]
 		return
 	}

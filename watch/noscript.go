@@ -11,7 +11,7 @@ type unsent struct {
 }
 
 // ignores is called when a connection has sent something other than the script that a master asked for, or has ended. What
-// was sent before the master asked is no answer to it: a connection may have sent several commands before the first reply.
+// was sent before the master asked is not an answer to it: a connection may have sent several commands before the first reply.
 func (l *Lint) ignores(conn int64, sent time.Duration) {
 	if u := l.unsent[conn]; u != nil && sent > u.step.at {
 		u.ignored = true

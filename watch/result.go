@@ -9,8 +9,8 @@ import (
 	"lockpick/internal/plural"
 )
 
-// Finding is a rule that the traffic broke.
-type Finding struct {
+// Diagnostic is a rule that the traffic broke.
+type Diagnostic struct {
 	Rule
 	Count    int      `json:"count"`
 	Keys     []string `json:"keys"`     // the first maxNamed keys
@@ -29,7 +29,7 @@ type Result struct {
 	Leases      int            `json:"leases"`
 	Refused     int            `json:"refused"`
 	Errors      map[string]int `json:"errors,omitempty"` // by code: commands on locks and candidates that were answered with an error
-	Findings    []Finding      `json:"findings"`
+	Findings    []Diagnostic   `json:"findings"`
 	Figures     Figures        `json:"figures"`
 	Missed      Missed         `json:"missed"`
 	Notes       []string       `json:"notes"`
@@ -41,8 +41,8 @@ const maxNamed = 5
 // Result returns the result as of now. missed counts the bytes and connections that the tap missed.
 func (l *Lint) Result(now time.Time, missed Missed) Result {
 	elapsed := now.Sub(l.start)
-	r := Result{Elapsed: elapsed, Targets: l.opt.Masters, Commands: l.commands, Missed: missed, Findings: []Finding{}, Notes: []string{}}
-	byRule := map[string]*Finding{}
+	r := Result{Elapsed: elapsed, Targets: l.opt.Masters, Commands: l.commands, Missed: missed, Findings: []Diagnostic{}, Notes: []string{}}
+	byRule := map[string]*Diagnostic{}
 	byCell := map[*cell][]*attempt{}
 	for _, a := range l.attempts {
 		byCell[a.cell] = append(byCell[a.cell], a)
@@ -77,7 +77,7 @@ func (l *Lint) Result(now time.Time, missed Missed) Result {
 				if !ok {
 					panic("no rule " + id)
 				}
-				x = &Finding{Rule: rule, Evidence: f.evidence}
+				x = &Diagnostic{Rule: rule, Evidence: f.evidence}
 				byRule[id] = x
 			}
 			x.Count += f.count

@@ -73,7 +73,9 @@ func (c *client) use(ctx context.Context, key string) bool {
 	return alive || c.startAnew(ctx)
 }
 
-// finalCheck acquires and releases each key, and waits at most bound for each.
+// finalCheck acquires and releases each key, and waits at most bound for each. It asks again if it is refused earlier: some
+// locks do not wait, and some notice only by a failed command that a fault has broken their connection. Its pauses are so short that the
+// checkers count them as waiting.
 func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 	if _, absent := c.lock.(noProcess); absent && !c.startAnew(ctx) {
 		return
@@ -83,7 +85,15 @@ func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 			return
 		}
 		key := c.finalKeys(i)
+		end, pause := c.w.runtime.Now().Add(bound), history.AskingGapWithin(bound)/5
 		lease, alive := c.acquire(ctx, key, c.share(), bound)
+		for lease == nil && alive {
+			rest := end.Sub(c.w.runtime.Now())
+			if rest <= 0 || c.w.runtime.Sleep(ctx, min(pause, rest)) != nil {
+				break
+			}
+			lease, alive = c.acquire(ctx, key, c.share(), max(pause, rest-pause))
+		}
 		if lease != nil {
 			alive = c.release(key, lease)
 		}

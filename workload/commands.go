@@ -10,77 +10,77 @@ import (
 
 // command is one of the commands of a step, without the fields that all of them share.
 type command struct {
-	kind   protocol.Kind
-	script *protocol.Script // nil: args is a plain command
-	keys   []string
-	args   []any
-	ttl    time.Duration // the TTL that args set
-	gate   bool          // if the reply is no, the commands after it are not sent
-	once   bool          // the transport must not repeat it (protocol.Command.Once)
+	purpose protocol.Purpose
+	script  *protocol.Script // nil: args is a plain command
+	keys    []string
+	args    []any
+	ttl     time.Duration // the TTL that args set
+	gate    bool          // if the reply is no, the commands after it are not sent
+	once    bool          // the transport must not repeat it (protocol.Command.Once)
 }
 
 // These kinds of commands are additional to those of Redlock.
 const (
-	read protocol.Kind = "read" // GET, to compare the value
-	load protocol.Kind = "load" // SCRIPT LOAD, which produces no vote
+	read protocol.Purpose = "read" // GET, to compare the value
+	load protocol.Purpose = "load" // SCRIPT LOAD, which produces no vote
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}, ttl: ttl}}
 }
 
 func compareAndDelete(key, token string, _ time.Duration) []command {
-	return []command{{kind: protocol.Release, script: DeleteIfOwn, keys: []string{key}, args: []any{token}}}
+	return []command{{purpose: protocol.Release, script: DeleteIfOwn, keys: []string{key}, args: []any{token}}}
 }
 
 func compareAndExpire(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setNX is SETNX without a TTL, as in the first articles on locks.
 func setNX(key, token string, _ time.Duration) []command {
-	return []command{{kind: protocol.Set, args: []any{"setnx", key, token}}}
+	return []command{{purpose: protocol.Set, args: []any{"setnx", key, token}}}
 }
 
 // setNXThenExpire sets the TTL with a second command.
 func setNXThenExpire(key, token string, ttl time.Duration) []command {
 	return []command{
-		{kind: protocol.Set, args: []any{"setnx", key, token}, gate: true},
-		{kind: protocol.Extend, args: []any{"pexpire", key, ttl.Milliseconds()}, ttl: ttl},
+		{purpose: protocol.Set, args: []any{"setnx", key, token}, gate: true},
+		{purpose: protocol.Extend, args: []any{"pexpire", key, ttl.Milliseconds()}, ttl: ttl},
 	}
 }
 
 // plainDelete deletes the key unconditionally.
 func plainDelete(key, _ string, _ time.Duration) []command {
-	return []command{{kind: protocol.Release, args: []any{"del", key}}}
+	return []command{{purpose: protocol.Release, args: []any{"del", key}}}
 }
 
 // getThenDelete checks that the key stores its token, and then deletes the key unconditionally.
 func getThenDelete(key, token string, _ time.Duration) []command {
 	return []command{
-		{kind: read, script: IsOwn, keys: []string{key}, args: []any{token}, gate: true},
-		{kind: protocol.Release, args: []any{"del", key}},
+		{purpose: read, script: IsOwn, keys: []string{key}, args: []any{token}, gate: true},
+		{purpose: protocol.Release, args: []any{"del", key}},
 	}
 }
 
 // brokenDelete is an article's script with a misplaced bracket, which always ends in an error.
 func brokenDelete(key, token string, _ time.Duration) []command {
-	return []command{{kind: protocol.Release, script: DeleteBroken, keys: []string{key}, args: []any{token}}}
+	return []command{{purpose: protocol.Release, script: DeleteBroken, keys: []string{key}, args: []any{token}}}
 }
 
 // deleteByHash runs the right script, but only by its hash.
 func deleteByHash(key, token string, _ time.Duration) []command {
-	return []command{{kind: protocol.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
+	return []command{{purpose: protocol.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
 }
 
 // recreate extends the key, or sets it again if it has expired.
 func recreate(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setOrOwn also succeeds if the key stores the token already.
 func setOrOwn(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Set, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Set, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setWholeSeconds and expireWholeSeconds divide the TTL by a second, and lose the rest.
@@ -118,9 +118,9 @@ func deleteWithoutBraces(key, token string, ttl time.Duration) []command {
 // setAndCount and raise implement fencing: every master counts, and the client writes the
 // highest counter back.
 func setAndCount(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 func raise(key, token string, fence int64) []command {
-	return []command{{kind: protocol.WriteBack, script: RaiseIfOwn, keys: []string{key, key + ":fence"}, args: []any{token, fence}}}
+	return []command{{purpose: protocol.WriteBack, script: RaiseIfOwn, keys: []string{key, key + ":fence"}, args: []any{token, fence}}}
 }

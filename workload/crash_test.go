@@ -13,7 +13,7 @@ import (
 )
 
 // one is a single client that stays in its section for as long as its lease allows.
-func one(lock Kind) Config {
+func one(lock Implementation) Config {
 	return Config{
 		Lock: lock, Clients: 1, Keys: 1, TTL: time.Second, HoldMin: 5 * time.Second, HoldMax: 5 * time.Second, Think: time.Millisecond,
 		AcquireTimeout: time.Minute, Seed: 1,
@@ -21,7 +21,7 @@ func one(lock Kind) Config {
 }
 
 // brief is one that has the time to write.
-func brief(lock Kind) Config {
+func brief(lock Implementation) Config {
 	cfg := one(lock)
 	cfg.HoldMin, cfg.HoldMax = 100*time.Millisecond, 100*time.Millisecond
 	return cfg
@@ -347,11 +347,44 @@ func TestTold(t *testing.T) {
 			}
 		})), nil)
 		s.FinalCheck(s.ending(time.Hour), 2*time.Hour)
+		visits := told
+		told = nil
 		working, end := s.runtime.WithCancelCause(t.Context())
 		s.seen = func(history.Op) { end(errTimeUp) }
 		s.Run(working)
-		if !slices.Equal(told, []time.Duration{2 * time.Hour, time.Minute}) {
-			t.Errorf("told %v", told)
+		if visits[0] != 2*time.Hour || !slices.Equal(told, []time.Duration{time.Minute}) {
+			t.Errorf("told %v when it visits, %v in work", visits[0], told)
 		}
 	})
+}
+
+// TestVisitsUntilTheBound: who is refused at once asks again until it is granted the lock, or until the time that it is
+// allowed is over, and not longer. With hours it asks hundreds of times, not thousands.
+func TestVisitsUntilTheBound(t *testing.T) {
+	for _, c := range []struct {
+		bound   time.Duration
+		refused int // how often, before it is granted the lock
+		asked   int
+	}{{2 * time.Second, 0, 1}, {2 * time.Second, 3, 4}, {2 * time.Second, 1 << 20, 41}, {10 * time.Hour, 1 << 20, 501}} {
+		synctest.Test(t, func(t *testing.T) {
+			var lock *fakeLock
+			s := on(t, one(fake(func(l *fakeLock) { lock, l.latency, l.refuse = l, 0, errUnknown })), nil)
+			asked, last := 0, time.Duration(0)
+			s.seen = func(op history.Op) {
+				if op.F != history.FAcquire {
+					return
+				}
+				last = op.Time
+				if op.Type == history.Invoke {
+					if asked++; asked > c.refused {
+						lock.refuse = nil
+					}
+				}
+			}
+			s.FinalCheck(s.ending(20*time.Hour), c.bound)
+			if asked != c.asked || c.asked > c.refused && last >= c.bound || c.asked <= c.refused && last != c.bound {
+				t.Errorf("refused %d times within %v, it asked %d times, until %v", c.refused, c.bound, asked, last)
+			}
+		})
+	}
 }

@@ -27,8 +27,8 @@ type fakeProcess struct {
 }
 
 // processes is a lock under test whose clients are fake processes; made keeps them all.
-func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Kind {
-	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
+func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Implementation {
+	return Implementation{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
 		p := &fakeProcess{fakeLock: &fakeLock{env: s}, clock: NewClock(protocol.RealTime{})}
 		p.env.Runtime = protocol.RealTime{} // the ends of its leases are in true time
 		prepare(p)

@@ -94,8 +94,8 @@ func (l *fakeLease) Release(ctx context.Context) error {
 }
 
 // fake is a lock under test by the name of fake, each client's made by prepare.
-func fake(prepare func(*fakeLock)) Kind {
-	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
+func fake(prepare func(*fakeLock)) Implementation {
+	return Implementation{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
 		l := &fakeLock{env: s}
 		prepare(l)
 		return l, nil

@@ -4,34 +4,34 @@ import "fmt"
 
 // folklore lists locks that articles and answers on the net have proposed, and habits of
 // libraries that none of the bugs b1 to b41 covers.
-var folklore = []Kind{
+var folklore = []Implementation{
 	{
-		Name: "setnx", First: true, Twin: "textbook-single", Claims: []int{1},
+		Name: "setnx", Masters: OneMaster, Twin: "textbook-single", Claims: []int{1},
 		Summary: "SETNX on one master, without a TTL",
 		New:     singleWith(mutations{set: setNX, forever: true}),
 	},
 	{
-		Name: "setnx-expire", First: true, Twin: "textbook-single", Claims: []int{2},
+		Name: "setnx-expire", Masters: OneMaster, Twin: "textbook-single", Claims: []int{2},
 		Summary: "SETNX on one master, and then PEXPIRE",
 		New:     singleWith(mutations{set: setNXThenExpire}),
 	},
 	{
-		Name: "set-del", First: true, Twin: "textbook-single", Claims: []int{4},
+		Name: "set-del", Masters: OneMaster, Twin: "textbook-single", Claims: []int{4},
 		Summary: "SET NX PX on one master, released by a bare DEL",
 		New:     singleWith(mutations{release: plainDelete, unlessRefused: true}),
 	},
 	{
-		Name: "set-get-del", First: true, Twin: "textbook-single", Claims: []int{5},
+		Name: "set-get-del", Masters: OneMaster, Twin: "textbook-single", Claims: []int{5},
 		Summary: "SET NX PX on one master, released by a GET, and then a DEL",
 		New:     singleWith(mutations{release: getThenDelete}),
 	},
 	{
-		Name: "set-broken-lua", First: true, Twin: "textbook-single", Claims: []int{6},
+		Name: "set-broken-lua", Masters: OneMaster, Twin: "textbook-single", Claims: []int{6},
 		Summary: "SET NX PX on one master, released by a script whose bracket is in the wrong place",
 		New:     singleWith(mutations{release: brokenDelete}),
 	},
 	{
-		Name: "set-driver-retries", First: true, Twin: "textbook-single", Claims: []int{61},
+		Name: "set-driver-retries", Masters: OneMaster, Twin: "textbook-single", Claims: []int{61},
 		Summary: "SET NX PX on one master, by a driver that sends it again when it got no answer; nil means that another has the lock",
 		New:     singleWith(mutations{driverRetries: true, unlessRefused: true}),
 	},

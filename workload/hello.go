@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -44,7 +43,7 @@ type ProgramClocks interface {
 type Hello struct {
 	Can      []string  `json:"can,omitempty"`     // the optional parts of the protocol that the client has
 	Library  string    `json:"library,omitempty"` // the library that it tests, with its version
-	Masters  Masters   `json:"masters,omitempty"` // the masters that it uses
+	Masters  Masters   `json:"masters,omitempty"` // the masters that it says that it uses
 	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it accepts; nil: WholeMilliseconds
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
 
@@ -130,31 +129,39 @@ func (l *Lifespan) Fits(ttl time.Duration) error {
 	return nil
 }
 
-// Masters is the number of masters that a library uses: 1, or all of them ("n", or no value).
+// Masters is which masters a lock says that it uses. The zero value: it does not say. Then a lease that asked fewer masters than a
+// majority is not known to be wrong.
 type Masters int
 
-// AllMasters means that the library uses all masters.
-const AllMasters Masters = 0
+const (
+	OneMaster  Masters = 1  // the first
+	AllMasters Masters = -1 // all: each lease needs a majority of them; "n" in JSON
+)
 
 // UnmarshalJSON accepts 1 and "n".
 func (m *Masters) UnmarshalJSON(b []byte) error {
 	switch string(b) {
 	case "1", `"1"`:
-		*m = 1
-	case `"n"`, "null":
+		*m = OneMaster
+	case `"n"`:
 		*m = AllMasters
+	case "null":
+		*m = 0
 	default:
 		return fmt.Errorf(`masters is %s: it is 1 or "n"`, b)
 	}
 	return nil
 }
 
-// MarshalJSON writes 1 or "n".
+// MarshalJSON writes 1, "n" or null.
 func (m Masters) MarshalJSON() ([]byte, error) {
-	if m == 1 {
+	switch m {
+	case OneMaster:
 		return []byte("1"), nil
+	case AllMasters:
+		return []byte(`"n"`), nil
 	}
-	return json.Marshal("n")
+	return []byte("null"), nil
 }
 
 // Check returns an error if a client's description of itself is invalid.

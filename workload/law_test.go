@@ -169,8 +169,8 @@ func TestOutcome(t *testing.T) {
 		{redlock.ErrLost, history.Fail},
 		{redlock.ErrExpired, history.Fail},
 		{redlock.ErrExtensionLimit, history.Fail},
-		{&redlock.Error{Op: "unlock", Kind: errors.Join(redlock.ErrNotHeld, redlock.ErrExpired)}, history.Fail},
-		{&redlock.Error{Op: "unlock", Kind: redlock.ErrNoQuorum}, history.Info},
+		{&redlock.Error{Op: "unlock", Err: errors.Join(redlock.ErrNotHeld, redlock.ErrExpired)}, history.Fail},
+		{&redlock.Error{Op: "unlock", Err: redlock.ErrNoQuorum}, history.Info},
 		{redlock.ErrClosed, history.Info},
 		{errUnknown, history.Info},
 	} {

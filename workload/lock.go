@@ -124,13 +124,13 @@ func (s Env) Wall() time.Time {
 	return s.Runtime.Now()
 }
 
-// Kind is a lock under test that can be selected by name.
-type Kind struct {
+// Implementation is a lock under test that can be selected by name: what is known of it, and how to make it.
+type Implementation struct {
 	Name    string
 	Summary string           // one line
 	Kind    history.LockKind // which holds may overlap; empty: a mutex
 	Fencing bool             // it can give fencing tokens
-	First   bool             // it uses only the first master
+	Masters Masters          // the masters that it says that it uses
 	// Connects reports whether the lock reaches masters only by connections (Env.Addrs, Env.Dial), and
 	// waits and reads the time by itself: it cannot use simulated masters that only answer calls.
 	Connects  bool
@@ -156,12 +156,12 @@ type Kind struct {
 	New    func(Env) (Lock, error)
 }
 
-// MaxStated is the longest Kind.Retry and Kind.DeadWaiter, as no run waits for longer.
+// MaxStated is the longest Retry and DeadWaiter of an Implementation, as no run waits for longer.
 const MaxStated = time.Hour
 
 // Can reports whether the lock can be used as one of a kind: its own, or a mutex if one of its clients can have it alone, or a re-entrant
 // lock if its documentation says so.
-func (k Kind) Can(kind history.LockKind) bool {
+func (k Implementation) Can(kind history.LockKind) bool {
 	switch own := cmp.Or(k.Kind, history.Mutex); kind {
 	case own:
 		return true
@@ -175,13 +175,13 @@ func (k Kind) Can(kind history.LockKind) bool {
 
 // NamesOfKind lists the locks of a kind that are meant to be correct.
 func NamesOfKind(kind history.LockKind) []string {
-	return named(slices.DeleteFunc(slices.Clone(correct), func(k Kind) bool { return cmp.Or(k.Kind, history.Mutex) != kind }))
+	return named(slices.DeleteFunc(slices.Clone(correct), func(k Implementation) bool { return cmp.Or(k.Kind, history.Mutex) != kind }))
 }
 
 // HungHolder returns the longest time for which the lock, according to its documentation, may be
 // kept for a holder that hangs, if each renewal takes at most the timeout of a master; 0: not
 // longer than a TTL.
-func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
+func (k Implementation) HungHolder(ttl, timeout time.Duration) time.Duration {
 	if k.Renewals == 0 {
 		return 0
 	}
@@ -190,7 +190,7 @@ func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
 
 // Shows names the bug and the claims that a lock demonstrates: "b4", "claim 6", "b14, claims 13
 // and 50".
-func (k Kind) Shows() string {
+func (k Implementation) Shows() string {
 	var claims []string
 	for _, n := range k.Claims {
 		claims = append(claims, strconv.Itoa(n))
@@ -209,17 +209,29 @@ func (k Kind) Shows() string {
 	return what + "claims " + strings.Join(claims[:last], ", ") + " and " + claims[last]
 }
 
-// Quorum returns how many of n masters a correct lock of this kind needs.
-func (k Kind) Quorum(n int) int {
-	if k.First {
+// Quorum returns how many of n masters a lease of a lock of this kind needs; 0: the lock does not say.
+func (k Implementation) Quorum(n int) int {
+	switch {
+	case n == 1 || k.Masters == OneMaster:
 		return 1
+	case k.Masters == AllMasters:
+		return n/2 + 1
 	}
-	return n/2 + 1
+	return 0
 }
 
 // Locks lists the locks under test: first those that are meant to be correct, then the folklore
 // and the planted bugs.
-var Locks = slices.Concat(correct, folklore, redissons, planted, plantedShared, plantedMulti)
+var Locks = ownLocks(correct, folklore, redissons, planted, plantedShared, plantedMulti)
+
+// ownLocks joins lists of locks. Each of them uses all masters, unless it says that it uses one.
+func ownLocks(lists ...[]Implementation) []Implementation {
+	all := slices.Concat(lists...)
+	for i := range all {
+		all[i].Masters = cmp.Or(all[i].Masters, AllMasters)
+	}
+	return all
+}
 
 // correct lists the locks that are meant to be correct.
 var correct = slices.Concat(redlocks, textbooks, fairs, shareds, multis)
@@ -227,12 +239,12 @@ var correct = slices.Concat(redlocks, textbooks, fairs, shareds, multis)
 // registered holds the locks of programs that use this project as a library.
 var registered = struct {
 	sync.RWMutex
-	kinds map[string]Kind
-}{kinds: map[string]Kind{}}
+	kinds map[string]Implementation
+}{kinds: map[string]Implementation{}}
 
 // RegisterLock makes a lock available by its name until the program ends. It returns an error if
 // the name exists.
-func RegisterLock(k Kind) error {
+func RegisterLock(k Implementation) error {
 	if k.Retry < 0 || k.Retry > MaxStated {
 		return fmt.Errorf("the lock %q states a longest pause of %v between two attempts: it is from 0 to %v", k.Name, k.Retry, MaxStated)
 	}
@@ -242,7 +254,7 @@ func RegisterLock(k Kind) error {
 	registered.Lock()
 	defer registered.Unlock()
 	_, taken := registered.kinds[k.Name]
-	if taken || slices.ContainsFunc(Locks, func(o Kind) bool { return o.Name == k.Name }) {
+	if taken || slices.ContainsFunc(Locks, func(o Implementation) bool { return o.Name == k.Name }) {
 		return fmt.Errorf("there is a lock %q already", k.Name)
 	}
 	registered.kinds[k.Name] = k
@@ -250,15 +262,15 @@ func RegisterLock(k Kind) error {
 }
 
 // Registered lists the locks of programs that use this project as a library, by name.
-func Registered() []Kind {
+func Registered() []Implementation {
 	registered.RLock()
 	defer registered.RUnlock()
-	return slices.SortedFunc(maps.Values(registered.kinds), func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(registered.kinds), func(a, b Implementation) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // LockNamed finds a lock under test.
-func LockNamed(name string) (Kind, bool) {
-	if i := slices.IndexFunc(Locks, func(k Kind) bool { return k.Name == name }); i >= 0 {
+func LockNamed(name string) (Implementation, bool) {
+	if i := slices.IndexFunc(Locks, func(k Implementation) bool { return k.Name == name }); i >= 0 {
 		return Locks[i], true
 	}
 	registered.RLock()
@@ -273,7 +285,7 @@ func CorrectNames() []string { return append(named(Registered()), named(correct)
 // LockNames lists the names of all locks.
 func LockNames() []string { return named(Locks) }
 
-func named(kinds []Kind) []string {
+func named(kinds []Implementation) []string {
 	var names []string
 	for _, k := range kinds {
 		names = append(names, k.Name)

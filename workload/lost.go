@@ -50,15 +50,15 @@ func (c *client) hasLost(key, token string, cause error, at time.Time) {
 		c.outerLost = true
 		c.recordLost(o, cause, at)
 	}
-	of := keyedLease{c.lease, c.key}
-	if of.lease == nil {
-		of = c.released
+	held := keyedLease{c.lease, c.key}
+	if held.lease == nil {
+		held = c.released
 	}
-	if of.lease == nil || c.leaseLost || !includes(of.key, key) || token != "" && of.lease.Token() != token || of == c.outer {
+	if held.lease == nil || c.leaseLost || !includes(held.key, key) || token != "" && held.lease.Token() != token || held == c.outer {
 		return
 	}
 	c.leaseLost = true
-	c.recordLost(of, cause, at)
+	c.recordLost(held, cause, at)
 }
 
 // recordLost records that a lease was over at a time.

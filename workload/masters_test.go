@@ -85,7 +85,7 @@ func (c conversation) Ask(ctx context.Context, cmd protocol.Command, to []int, t
 		_ = c.m.runtime.Sleep(context.WithoutCancel(ctx), c.m.latency)
 		more := ctx.Err() == nil
 		for _, i := range to {
-			v := protocol.Vote{Master: i, Name: c.m.Names()[i], Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token, Took: c.m.latency}
+			v := protocol.Vote{Master: i, Name: c.m.Names()[i], Purpose: cmd.Purpose, Key: cmd.Key, Token: cmd.Token, Took: c.m.latency}
 			v.Reply, v.Err = c.m.do(i, cmd)
 			v.Yes = v.Err == nil && v.Reply > 0
 			if c.observe != nil {
@@ -116,20 +116,20 @@ func (m *masters) do(i int, cmd protocol.Command) (int64, error) {
 		return now.Add(time.Duration(ms) * time.Millisecond)
 	}
 	switch {
-	case cmd.Kind == protocol.Set && !taken:
+	case cmd.Purpose == protocol.Set && !taken:
 		x.keys[cmd.Key] = stored{cmd.Token, ttl()}
 		if cmd.Script == nil {
 			return 1, nil
 		}
 		x.counters[cmd.Key]++
 		return x.counters[cmd.Key], nil
-	case cmd.Kind == protocol.Extend && ours:
+	case cmd.Purpose == protocol.Extend && ours:
 		x.keys[cmd.Key] = stored{cmd.Token, ttl()}
 		return 1, nil
-	case cmd.Kind == protocol.Release && ours:
+	case cmd.Purpose == protocol.Release && ours:
 		delete(x.keys, cmd.Key)
 		return 1, nil
-	case cmd.Kind == protocol.WriteBack && ours:
+	case cmd.Purpose == protocol.WriteBack && ours:
 		x.counters[cmd.Key] = max(x.counters[cmd.Key], cmd.Args[1].(int64))
 		return 1, nil
 	}

@@ -205,13 +205,13 @@ func (m *multiLease) Release(ctx context.Context) error {
 }
 
 // multis are correct, and plantedMulti has bugs of such locks.
-var multis = []Kind{{
+var multis = []Implementation{{
 	Name: "multi", Kind: history.Multi,
 	Summary: "a multi-lock of textbook locks: all keys or none, one after the other in the order of their names",
 	New:     textbookWith(mutations{}),
 }}
 
-var plantedMulti = []Kind{
+var plantedMulti = []Implementation{
 	{
 		Name: "multi-waits-holding", Bug: "b38", Kind: history.Multi, Twin: "multi",
 		Summary: "acquires its keys in the order of the caller, and holds those that it has while it waits for the next",

@@ -31,7 +31,9 @@ const (
 	BeforeRead = "before-read"
 
 	// BetweenCommands is the point at which a lock that uses two commands instead of one has
-	// sent the first. Correct locks never pass this point, so no nemesis draws it.
+	// sent the first. Lockpick's correct locks never pass this point, so no nemesis draws it. Of a lock that
+	// reaches its masters only by connections in memory it is not known what will follow: it passes the point
+	// with each reply in an extension or a release.
 	BetweenCommands = "between-commands"
 )
 

@@ -4,7 +4,7 @@ import "fmt"
 
 // planted lists bugs that were found in real libraries, each planted alone into the
 // textbook lock.
-var planted = []Kind{
+var planted = []Implementation{
 	{
 		Name: "redlock-reachable-quorum", Bug: "b1", Twin: "textbook",
 		Summary: "a quorum of the masters that answer (redlock-py #6)",
@@ -226,12 +226,12 @@ var planted = []Kind{
 		New:     textbookWith(mutations{set: setOddInSeconds}),
 	},
 	{
-		Name: "fair-one-token", First: true, Fair: true, Twin: "fair", Claims: []int{27},
+		Name: "fair-one-token", Masters: OneMaster, Fair: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),
 	},
 	{
-		Name: "fair-barging", Bug: "b34", First: true, Fair: true, Twin: "fair",
+		Name: "fair-barging", Bug: "b34", Masters: OneMaster, Fair: true, Twin: "fair",
 		Summary:    "the fair lock tries once without a look at the queue before it takes a place there",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, barges: true}),
 	},

@@ -24,7 +24,7 @@ const (
 // scene is a lock under test on simulated masters, and the hands that do things to them.
 type scene struct {
 	t       *testing.T
-	kind    workload.Kind
+	kind    workload.Implementation
 	runtime *world.Client
 	cluster *sim.Cluster
 	timeout time.Duration

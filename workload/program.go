@@ -259,15 +259,15 @@ type attributed struct {
 }
 
 type question struct {
-	kind  protocol.Kind
-	token string
+	purpose protocol.Purpose
+	token   string
 }
 
 // Ask records the client whose call sends the command, and sends it.
 func (t *attributed) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
 	if c, ok := ctx.Value(callerKey{}).(*client); ok {
 		t.mu.Lock()
-		t.askers[question{cmd.Kind, cmd.Token}] = c
+		t.askers[question{cmd.Purpose, cmd.Token}] = c
 		if t.first == nil {
 			t.first = c
 		}
@@ -281,7 +281,7 @@ func (t *attributed) Ask(ctx context.Context, cmd protocol.Command, to []int, ti
 func (t *attributed) asker(v protocol.Vote) *client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.askers[question{v.Kind, v.Token}]; c != nil {
+	if c := t.askers[question{v.Purpose, v.Token}]; c != nil {
 		return c
 	}
 	return t.first

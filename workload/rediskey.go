@@ -70,16 +70,16 @@ func (c *client) nameVote(op *history.Op) {
 // NameKey sets the key of a master's change to the name of the lock that uses it: the lock whose vote has named the
 // key, or that which the client that changed it was calling.
 func (w *Workload) NameKey(op *history.Op) {
-	var by *client
+	var changer *client
 	for _, c := range w.clients {
 		if c.redis.NameKey(op) {
 			return
 		}
 		if c.name == op.Value.Client {
-			by = c
+			changer = c
 		}
 	}
-	if by != nil {
-		by.nameVote(op)
+	if changer != nil {
+		changer.nameVote(op)
 	}
 }

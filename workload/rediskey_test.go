@@ -20,7 +20,7 @@ func (l prefixed) Acquire(ctx context.Context, key string) (Lease, error) {
 func TestVotesNameTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		right, _ := LockNamed("redlock")
-		kind := Kind{Name: "prefixed", New: func(s Env) (Lock, error) {
+		kind := Implementation{Name: "prefixed", New: func(s Env) (Lock, error) {
 			l, err := right.New(s)
 			return prefixed{l}, err
 		}}

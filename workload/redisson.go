@@ -11,7 +11,7 @@ import (
 // consists of several such locks, and is held when a majority of them is.
 //
 //	k0 = { "c1:1": 2 }    client c1, its thread 1, entered twice
-var redissons = []Kind{
+var redissons = []Implementation{
 	{
 		Name: "redisson-redlock", Reentrant: true, Opaque: true, Twin: "textbook", Claims: []int{56, 60},
 		Summary: "Redisson's RedLock with a lease time: keys that last twice as long as one may wait, then a PEXPIRE whose result nobody reads",
@@ -48,7 +48,7 @@ func threadID(l *textbook) string { return l.env.Client + ":1" }
 
 // enter increments the count if the lock is free or held by the same thread.
 func enter(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Set, script: ReentrantSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Set, script: ReentrantSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // enterTwice does the same with a TTL that is twice the wait time, which is one TTL here.
@@ -56,10 +56,10 @@ func enterTwice(key, token string, ttl time.Duration) []command { return enter(k
 
 // leave decrements the count, and deletes the lock at 0. Otherwise it renews the TTL.
 func leave(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl, once: true}}
+	return []command{{purpose: protocol.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl, once: true}}
 }
 
 // renewEntry sets a new TTL if the thread still holds the lock.
 func renewEntry(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Extend, script: ReentrantExpire, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{purpose: protocol.Extend, script: ReentrantExpire, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // redlocks lists this project's own lock, and variants of it.
-var redlocks = []Kind{
+var redlocks = []Implementation{
 	{
 		Name: "redlock", Fencing: true, Claims: []int{10},
 		Summary: "Redlock: all masters at once, a majority, validity checked",
@@ -24,7 +24,7 @@ var redlocks = []Kind{
 		New:     func(s Env) (Lock, error) { return newRedlock(s, redlock.WithSequential()) },
 	},
 	{
-		Name: "single", Fencing: true, First: true, Claims: []int{3, 7, 8, 33},
+		Name: "single", Fencing: true, Masters: OneMaster, Claims: []int{3, 7, 8, 33},
 		Summary: "SET NX PX and a compare-and-delete script on the first master alone",
 		Retry:   redlock.DefaultRetryMax,
 		New:     func(s Env) (Lock, error) { return newRedlock(s.first()) },

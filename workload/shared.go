@@ -24,8 +24,8 @@ type sharedScripts struct {
 }
 
 // ofShare returns the command for a share of a key.
-func (l *textbook) ofShare(kind protocol.Kind, script *protocol.Script, key, token string, share Share) []command {
-	return []command{{kind: kind, script: script, keys: []string{key}, ttl: l.env.TTL, args: []any{
+func (l *textbook) ofShare(purpose protocol.Purpose, script *protocol.Script, key, token string, share Share) []command {
+	return []command{{purpose: purpose, script: script, keys: []string{key}, ttl: l.env.TTL, args: []any{
 		token, l.env.TTL.Milliseconds(), share.owner, cmp.Or(share.Mode, "write"), max(1, share.Permits), max(1, l.env.Permits), share.changes,
 	}}}
 }
@@ -95,63 +95,63 @@ func sharedWith(change func(*sharedScripts), scripts sharedScripts) func(Env) (L
 }
 
 // shareds are the correct ones.
-var shareds = []Kind{
+var shareds = []Implementation{
 	{
-		Name: "rw", Kind: history.ReadWrite, First: true, Opaque: true,
+		Name: "rw", Kind: history.ReadWrite, Masters: OneMaster, Opaque: true,
 		Summary: "a read-write lock on the first master: a hash with its mode and a field for each holder, which lasts as long as the longest lease",
 		New:     sharedWith(nil, readWriteScripts),
 	},
 	{
-		Name: "semaphore", Kind: history.Semaphore, First: true, Opaque: true,
+		Name: "semaphore", Kind: history.Semaphore, Masters: OneMaster, Opaque: true,
 		Summary: "a semaphore on the first master whose permits expire one by one: a hash with the free permits and the end of each lease",
 		New:     sharedWith(nil, semaphoreScripts),
 	},
 	{
-		Name: "reentrant", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true,
+		Name: "reentrant", Kind: history.Reentrant, Reentrant: true, Masters: OneMaster, Opaque: true,
 		Summary: "a re-entrant lock on the first master: a hash with its owner and a field for each time that it is held",
 		New:     sharedWith(nil, nestedScripts),
 	},
 }
 
 // plantedShared are bugs of such locks that trackers report.
-var plantedShared = []Kind{
+var plantedShared = []Implementation{
 	{
-		Name: "rw-short-reader", Bug: "b28", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Name: "rw-short-reader", Bug: "b28", Kind: history.ReadWrite, Masters: OneMaster, Opaque: true, Twin: "rw",
 		Summary: "a reader that joins others for a short time sets the TTL of the key to a tenth, and ends their leases",
 		New:     sharedWith(func(s *sharedScripts) { s.set = ReadWriteSetShort }, readWriteScripts),
 	},
 	{
-		Name: "rw-reader-frees-writer", Bug: "b29", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Name: "rw-reader-frees-writer", Bug: "b29", Kind: history.ReadWrite, Masters: OneMaster, Opaque: true, Twin: "rw",
 		Summary: "the release of a reader whose lease has ended deletes the key that a writer has now",
 		New:     sharedWith(func(s *sharedScripts) { s.release = ReadWriteReleaseAny }, readWriteScripts),
 	},
 	{
-		Name: "rw-downgrade-gap", Bug: "b35", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Name: "rw-downgrade-gap", Bug: "b35", Kind: history.ReadWrite, Masters: OneMaster, Opaque: true, Twin: "rw",
 		Summary: "a downgrade releases the lock, and then acquires it as a reader",
 		New:     sharedWith(func(s *sharedScripts) { s.gap = true }, readWriteScripts),
 	},
 	{
-		Name: "rw-upgrade-joins", Bug: "b36", Kind: history.ReadWrite, First: true, Opaque: true, Twin: "rw",
+		Name: "rw-upgrade-joins", Bug: "b36", Kind: history.ReadWrite, Masters: OneMaster, Opaque: true, Twin: "rw",
 		Summary: "an upgrade makes a reader the writer although others read",
 		New:     sharedWith(func(s *sharedScripts) { s.change = ReadWriteChangeAny }, readWriteScripts),
 	},
 	{
-		Name: "semaphore-declared-anew", Bug: "b30", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
+		Name: "semaphore-declared-anew", Bug: "b30", Kind: history.Semaphore, Masters: OneMaster, Opaque: true, Twin: "semaphore",
 		Summary: "an acquire that finds no free permit sets their number anew, although others hold some",
 		New:     sharedWith(func(s *sharedScripts) { s.set = SemaphoreSetAnew }, semaphoreScripts),
 	},
 	{
-		Name: "semaphore-returned-twice", Bug: "b31", Kind: history.Semaphore, First: true, Opaque: true, Twin: "semaphore",
+		Name: "semaphore-returned-twice", Bug: "b31", Kind: history.Semaphore, Masters: OneMaster, Opaque: true, Twin: "semaphore",
 		Summary: "a release gives permits back that have expired, and were given back then",
 		New:     sharedWith(func(s *sharedScripts) { s.release = SemaphoreReleaseTwice }, semaphoreScripts),
 	},
 	{
-		Name: "reentrant-inner-frees", Bug: "b32", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
+		Name: "reentrant-inner-frees", Bug: "b32", Kind: history.Reentrant, Reentrant: true, Masters: OneMaster, Opaque: true, Twin: "reentrant",
 		Summary: "the inner release deletes the key that the outer lease still needs",
 		New:     sharedWith(func(s *sharedScripts) { s.release = NestedReleaseAll }, nestedScripts),
 	},
 	{
-		Name: "reentrant-inner-shortens", Bug: "b33", Kind: history.Reentrant, Reentrant: true, First: true, Opaque: true, Twin: "reentrant",
+		Name: "reentrant-inner-shortens", Bug: "b33", Kind: history.Reentrant, Reentrant: true, Masters: OneMaster, Opaque: true, Twin: "reentrant",
 		Summary: "the inner acquire, which is for a short time, sets the TTL of the key to a tenth",
 		New:     sharedWith(func(s *sharedScripts) { s.set = NestedSetShort }, nestedScripts),
 	},

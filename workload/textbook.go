@@ -176,7 +176,7 @@ func (l *textbook) prepare(ctx context.Context) {
 	if !l.mutations.loads || prepared {
 		return
 	}
-	cmd := protocol.Command{Kind: load, Args: []any{"script", "load", DeleteByHash.Text}}
+	cmd := protocol.Command{Purpose: load, Args: []any{"script", "load", DeleteByHash.Text}}
 	l.ask(ctx, l.masters.Begin(func(protocol.Vote) {}), cmd, nil, func(*tally) bool { return false })
 }
 
@@ -188,7 +188,7 @@ func (l *textbook) attempt(ctx context.Context, talk protocol.Conversation, key,
 		return nil, err
 	}
 	if l.env.Hooks.Decided != nil {
-		l.env.Hooks.Decided(redlock.Decision{Kind: protocol.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
+		l.env.Hooks.Decided(redlock.Decision{Purpose: protocol.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
 	}
 
 	// Steps 3 and 4: there must be a quorum and remaining validity.
@@ -225,7 +225,7 @@ func (l *textbook) reset(ctx context.Context, talk protocol.Conversation, key, t
 		return 0, ErrGone
 	}
 	start := l.clock()
-	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: protocol.Extend, args: []any{"pexpire", key, l.env.TTL.Milliseconds()}, ttl: l.env.TTL}}, nil, l.settled)
+	_, err := l.carryOut(ctx, talk, key, token, []command{{purpose: protocol.Extend, args: []any{"pexpire", key, l.env.TTL.Milliseconds()}, ttl: l.env.TTL}}, nil, l.settled)
 	return l.env.TTL - l.clock().Sub(start), err
 }
 

@@ -16,15 +16,15 @@ func TestLocksAreWhole(t *testing.T) {
 		if k.Name == "" || k.Summary == "" || k.New == nil {
 			t.Errorf("lock %d (%q) is not whole", i, k.Name)
 		}
-		if j := slices.IndexFunc(Locks, func(o Kind) bool { return o.Name == k.Name }); j != i {
+		if j := slices.IndexFunc(Locks, func(o Implementation) bool { return o.Name == k.Name }); j != i {
 			t.Errorf("two locks are called %s", k.Name)
 		}
 		twin, ok := LockNamed(k.Twin)
 		switch {
 		case k.Twin == "" && k.Bug != "":
 			t.Errorf("%s has a planted bug and no twin without it", k.Name)
-		case k.Twin != "" && (!ok || twin.Twin != "" || twin.First != k.First):
-			t.Errorf("%s: its twin %q is no correct lock on as many masters", k.Name, k.Twin)
+		case k.Twin != "" && (!ok || twin.Twin != "" || twin.Masters != k.Masters):
+			t.Errorf("%s: its twin %q is not a correct lock on as many masters", k.Name, k.Twin)
 		case k.Twin != "" && k.Bug == "" && len(k.Claims) == 0:
 			t.Errorf("%s is wrong, and shows neither a bug nor a claim", k.Name)
 		}
@@ -35,7 +35,7 @@ func TestLocksAreWhole(t *testing.T) {
 			t.Errorf("%s is planted in no lock", bug)
 		}
 	}
-	if last := slices.IndexFunc(Locks, func(k Kind) bool { return k.Twin != "" }); slices.ContainsFunc(Locks[last:], func(k Kind) bool { return k.Twin == "" }) {
+	if last := slices.IndexFunc(Locks, func(k Implementation) bool { return k.Twin != "" }); slices.ContainsFunc(Locks[last:], func(k Implementation) bool { return k.Twin == "" }) {
 		t.Error("a correct lock comes after a wrong one")
 	}
 }

@@ -30,13 +30,13 @@ func (t *tally) add(v protocol.Vote) {
 	}
 }
 
-// in returns the number of masters that have voted.
-func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
+// voted returns the number of masters that have voted.
+func (t *tally) voted() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
 // enough reports whether a quorum voted yes, or can no longer do so.
 func (l *textbook) enough(t *tally) bool {
 	if l.mutations.reachable || l.mutations.waitsForAll || l.mutations.raises || l.mutations.onlyBelieved {
-		return t.in() == l.n
+		return t.voted() == l.n
 	}
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
 }
@@ -47,7 +47,7 @@ func (l *textbook) answered(t *tally) bool { return len(t.yes)+len(t.no) >= l.n/
 
 // settled reports whether a quorum has executed the command, or can no longer do so.
 func (l *textbook) settled(t *tally) bool {
-	return len(t.yes) >= l.n/2+1 || len(t.no) > l.n-(l.n/2+1) || t.in() == l.n
+	return len(t.yes) >= l.n/2+1 || len(t.no) > l.n-(l.n/2+1) || t.voted() == l.n
 }
 
 // timeout returns how long to wait for one master: little compared to the TTL (distlock, step
@@ -79,7 +79,7 @@ func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key
 			stop = func(*tally) bool { return false }
 		}
 		t = l.ask(ctx, talk, l.command(c, key, token), to, stop)
-		if l.mutations.driverRetries && c.kind == protocol.Set {
+		if l.mutations.driverRetries && c.purpose == protocol.Set {
 			t = l.again(ctx, talk, l.command(c, key, token), t)
 		}
 		t.no, t.failed = append(out.no, t.no...), append(out.failed, t.failed...)
@@ -95,8 +95,8 @@ func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key
 
 // command adds the key, the token and the replicas to a command.
 func (l *textbook) command(c command, key, token string) protocol.Command {
-	cmd := protocol.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds(), Once: c.once}
-	if c.kind == protocol.Set || c.kind == protocol.Extend {
+	cmd := protocol.Command{Purpose: c.purpose, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds(), Once: c.once}
+	if c.purpose == protocol.Set || c.purpose == protocol.Extend {
 		cmd.Wait = l.env.Wait
 	}
 	return cmd

@@ -1,14 +1,14 @@
 package workload
 
 // textbooks lists the textbook locks without a bug: the twins of the planted bugs.
-var textbooks = []Kind{
+var textbooks = []Implementation{
 	{
 		Name: "textbook", Fencing: true, Claims: []int{10, 11, 16, 24, 51},
 		Summary: "Redlock in few lines, step by step as in the text: what the planted bugs are made of",
 		Retry:   delayMax, New: textbookWith(mutations{}),
 	},
 	{
-		Name: "textbook-single", Fencing: true, First: true, Claims: []int{3},
+		Name: "textbook-single", Fencing: true, Masters: OneMaster, Claims: []int{3},
 		Summary: "the same on the first master alone: SET NX PX, and a script that compares and deletes",
 		Retry:   delayMax, New: singleWith(mutations{}),
 	},

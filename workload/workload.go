@@ -19,7 +19,7 @@ import (
 
 // Config describes the clients, the lock and the work that the clients do.
 type Config struct {
-	Lock           Kind
+	Lock           Implementation
 	Clients        int
 	Keys           int
 	KeyPrefix      string // begins the names of all keys
@@ -237,7 +237,7 @@ func (c *client) hooks() redlock.Hooks {
 			c.w.recorder.RecordAt(op, c.w.since(v.At))
 		},
 		Decided: func(d redlock.Decision) {
-			if d.Kind == protocol.Set && d.Yes >= d.Quorum {
+			if d.Purpose == protocol.Set && d.Yes >= d.Quorum {
 				c.w.Pauses.Pass(c.name, AfterQuorum, d.Key)
 			}
 		},
@@ -255,11 +255,11 @@ func VoteOp(client string, v protocol.Vote, fencing bool) history.Op {
 func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 	op.Process, op.Type, op.F, op.Key = masterName(v.Master), history.OK, history.FVote, v.Key
 	x := op.Value
-	x.Client, x.Token, x.Command, x.Yes, x.Took, x.TTL = client, v.Token, string(v.Kind), v.Yes, v.Took, v.TTL
-	if v.Kind == protocol.Recover { // the same command: it creates the key on a master that has lost it
+	x.Client, x.Token, x.Command, x.Yes, x.Took, x.TTL = client, v.Token, string(v.Purpose), v.Yes, v.Took, v.TTL
+	if v.Purpose == protocol.Recover { // the same command: it creates the key on a master that has lost it
 		x.Command = history.CommandSet
 	}
-	if v.Yes && v.Kind == protocol.Set && fencing { // the reply to a write-back is not a token
+	if v.Yes && v.Purpose == protocol.Set && fencing { // the reply to a write-back is not a token
 		x.Fence = v.Reply
 	}
 	if v.Err != nil {

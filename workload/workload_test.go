@@ -14,7 +14,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-func two(lock Kind) Config {
+func two(lock Implementation) Config {
 	return Config{
 		Lock: lock, Clients: 2, Keys: 3, TTL: time.Second, HoldMax: 100 * time.Millisecond, Think: 10 * time.Millisecond,
 		AcquireTimeout: time.Second, Seed: 1,
@@ -66,7 +66,7 @@ func TestMutualExclusion(t *testing.T) {
 				for _, v := range history.Votes(s.ops) {
 					votes[v.Master] = true
 				}
-				if want := map[bool]int{true: 1, false: 5}[kind.First]; len(votes) != want || !votes["m1"] {
+				if want := kind.Quorum(5); len(votes) != 2*want-1 || !votes["m1"] {
 					t.Errorf("votes of %v", votes)
 				}
 				if err := s.Close(); err != nil || m.closed.Load() != 4 {
@@ -350,7 +350,7 @@ func TestErrorsOfMastersAreAnswers(t *testing.T) {
 		context.DeadlineExceeded:                                    history.Info,
 		errors.New("MISCONF is only a text here, and of no master"): history.Info,
 	} {
-		op := VoteOp("c1", protocol.Vote{Kind: protocol.Release, Key: "k0", Token: "t", Err: err}, false)
+		op := VoteOp("c1", protocol.Vote{Purpose: protocol.Release, Key: "k0", Token: "t", Err: err}, false)
 		if op.Type != want || op.Error != err.Error() || op.Value.Yes {
 			t.Errorf("%v: %s, error %q, yes %v; want %s", err, op.Type, op.Error, op.Value.Yes, want)
 		}

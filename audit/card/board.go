@@ -44,7 +44,7 @@ type boardCell struct {
 // boardFinding is a broken property, in the situation that breaks the fewest assumptions.
 type boardFinding struct {
 	Level, Property, Situation, Says string
-	Finding                          *audit.Finding
+	Finding                          *audit.PropertyResult
 	Steps                            []numbered
 	Commands                         []boardCommand // for each situation that breaks it
 }

@@ -19,7 +19,7 @@ import (
 
 // sampleCard is the card of a lock, with a cell of every outcome.
 func sampleCard() *audit.Result {
-	cells := func(findings ...audit.Finding) []audit.Cell {
+	cells := func(findings ...audit.PropertyResult) []audit.Cell {
 		var all []audit.Cell
 		for _, l := range audit.Levels() {
 			c := audit.Cell{Level: l, Outcome: audit.NotApplicable}
@@ -33,13 +33,13 @@ func sampleCard() *audit.Result {
 		}
 		return all
 	}
-	safe := func(property string) audit.Finding {
-		return audit.Finding{
+	safe := func(property string) audit.PropertyResult {
+		return audit.PropertyResult{
 			Property: property, Outcome: audit.Safe, Schedules: 40, Proven: 38, Why: "not violated in 38 schedules: 412 contended acquisitions",
 			Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}},
 		}
 	}
-	broken := audit.Finding{
+	broken := audit.PropertyResult{
 		Property: "L2 mutual-exclusion", Outcome: audit.Broken, Schedules: 10, Proven: 10, Violated: 4, Case: "two <halves>", Number: 2, Seed: 1_000_001, At: 1500 * time.Millisecond,
 		Why:    "c2 was granted k0 at 1.500s while c1 could still rely on it",
 		Reason: []string{"At 1.000s c1 was granted k0, valid until 2.485s, by the votes of m1 and m2.", "At 1.500s c2 was granted k0 by the votes of m3 and m4. No master voted for both."},
@@ -51,7 +51,7 @@ func sampleCard() *audit.Result {
 	inherent.Outcome, inherent.Case, inherent.Run, inherent.Command, inherent.Faults = audit.Inherent, "", "", "lockpick run store/audit-mine/restart-forgets-mutual-exclusion.yaml", []string{"kill"}
 	lost := inherent
 	lost.Without = "complete replicas"
-	open := audit.Finding{
+	open := audit.PropertyResult{
 		Property: "EXT extension", Outcome: audit.Inconclusive, Schedules: 10, Why: "none of 10 schedules exercised it", Help: "try --budget full",
 	}
 	return &audit.Result{
@@ -91,7 +91,7 @@ func TestAuditReports(t *testing.T) {
 			r := sampleCard()
 			r.Interrupted, r.Rows = true, r.Rows[:2]
 			r.Rows[1].Schedules = 0
-			r.Rows[1].Cells[1] = audit.Cell{Level: "L2", Outcome: audit.Inconclusive, Findings: []audit.Finding{{Property: "mutual-exclusion", Outcome: audit.Inconclusive, Why: "interrupted before it was tried", Help: "run the audit to its end"}}}
+			r.Rows[1].Cells[1] = audit.Cell{Level: "L2", Outcome: audit.Inconclusive, Findings: []audit.PropertyResult{{Property: "mutual-exclusion", Outcome: audit.Inconclusive, Why: "interrupted before it was tried", Help: "run the audit to its end"}}}
 			err = Terminal(&b, r, term.Options{Width: 100})
 		case "markdown":
 			err = Markdown(&b, sampleCard())

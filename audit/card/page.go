@@ -61,7 +61,7 @@ type pageCell struct {
 // pageFinding is one finding of a row with all its details.
 type pageFinding struct {
 	Level string
-	audit.Finding
+	audit.PropertyResult
 	When string
 	Href string
 }
@@ -97,7 +97,7 @@ func (p *pageData) row(row *audit.Row, dir string) pageRow {
 			x.Shown = append(x.Shown, cell)
 		}
 		for _, f := range c.Findings {
-			line := pageFinding{Level: c.Level, Finding: f, Href: web.RunHref(dir, p.Folder, f.Run)}
+			line := pageFinding{Level: c.Level, PropertyResult: f, Href: web.RunHref(dir, p.Folder, f.Run)}
 			if f.Violated > 0 {
 				line.When = foundWhen(p.Result, &f)
 			}

@@ -155,7 +155,7 @@ func triedText(row *audit.Row) string {
 }
 
 // foundWhen says which schedule or run violated the property, and how long after its start.
-func foundWhen(r *audit.Result, f *audit.Finding) string {
+func foundWhen(r *audit.Result, f *audit.PropertyResult) string {
 	within := ""
 	if f.Case != "" {
 		within = ", case “" + f.Case + "”"
@@ -172,7 +172,7 @@ type weakness struct {
 	property string
 	level    string
 	rows     []*audit.Row
-	findings []*audit.Finding
+	findings []*audit.PropertyResult
 }
 
 // weaknesses lists the broken properties in the order of their levels.

@@ -41,13 +41,13 @@ func TestNotesSayWhyMostAcquiresWereRefused(t *testing.T) {
 		h.Ops = append(h.Ops, history.Op{Process: "c1", Type: typ, F: history.FAcquire, Key: "k0", Error: says})
 	}
 	add(history.OK, "")
-	add(history.Fail, "within_ms is no integer")
+	add(history.Fail, "within_ms is not an integer")
 	if got := mostRefused(history.Pack(h)); got != nil {
 		t.Errorf("as many as were granted: %q", got)
 	}
 	add(history.Fail, "timeout")
-	add(history.Fail, "within_ms is no integer")
-	want := []string{"3 acquires were refused and 1 granted; most often, 2 times, the client said: within_ms is no integer"}
+	add(history.Fail, "within_ms is not an integer")
+	want := []string{"3 acquires were refused and 1 granted; most often, 2 times, the client said: within_ms is not an integer"}
 	if got := mostRefused(history.Pack(h)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

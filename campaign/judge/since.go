@@ -44,16 +44,16 @@ func SinceRun(now, then *Result) *Since {
 
 func (s *Since) String() string {
 	var parts []string
-	for _, of := range []struct {
+	for _, change := range []struct {
 		what  string
 		names []string
 	}{{"new", s.New}, {"gone", s.Gone}, {"still violated", s.Still}, {"not shown to hold", s.Open}} {
 		var titles []string
-		for _, n := range of.names {
+		for _, n := range change.names {
 			titles = append(titles, checker.PropertiesOf([]string{n})[0].Level+" "+checker.TitleOf(n))
 		}
 		if len(titles) > 0 {
-			parts = append(parts, of.what+": "+strings.Join(titles, ", "))
+			parts = append(parts, change.what+": "+strings.Join(titles, ", "))
 		}
 	}
 	if len(parts) == 0 {

@@ -81,15 +81,15 @@ func (r *Result) Parts(asked []string) []Part {
 		if part.Result = r.ResultOf(p); part.Result != nil {
 			part.Verdict, part.Why = part.Result.Verdict, part.Result.Why
 		}
-		of := func(name string) bool { return name == p.Name || name == p.Level }
-		switch i := slices.IndexFunc(asked, of); {
+		selects := func(name string) bool { return name == p.Name || name == p.Level }
+		switch i := slices.IndexFunc(asked, selects); {
 		case len(asked) == 0:
 			part.Counts = p.Main || part.Verdict == checker.Violated
 		case i < 0:
 		case part.Verdict != NotTested:
 			part.Counts = true
 		default: // of a level, the properties without a result count only if none has one
-			i := slices.IndexFunc(asked, func(name string) bool { return of(name) && len(r.ResultsFor([]string{name})) == 0 })
+			i := slices.IndexFunc(asked, func(name string) bool { return selects(name) && len(r.ResultsFor([]string{name})) == 0 })
 			if part.Counts = i >= 0; part.Counts {
 				part.asked = asked[i]
 			}

@@ -63,7 +63,7 @@ func (r *Run) findAcquires() []Acquire {
 // AcquiresOf returns the acquires of a client (of a multi-lock: for the key) in the order of their calls, and the position
 // of the last one that was called by a time, or -1.
 func (r *Run) AcquiresOf(client, key string, at time.Duration) (all []Acquire, last int) {
-	of := func(client, key string) keyClient {
+	queue := func(client, key string) keyClient {
 		if r.Lock.Kind == history.Multi {
 			return keyClient{key, client}
 		}
@@ -72,11 +72,11 @@ func (r *Run) AcquiresOf(client, key string, at time.Duration) (all []Acquire, l
 	all = r.acquiresOf.get(func() map[keyClient][]Acquire {
 		byClient := map[keyClient][]Acquire{}
 		for _, a := range r.Acquires() {
-			id := of(a.Client, a.Key)
+			id := queue(a.Client, a.Key)
 			byClient[id] = append(byClient[id], a)
 		}
 		return byClient
-	})[of(client, key)]
+	})[queue(client, key)]
 	last, exact := slices.BinarySearchFunc(all, at, func(a Acquire, at time.Duration) int { return cmp.Compare(a.Invoked, at) })
 	if !exact {
 		last--
@@ -144,8 +144,49 @@ func (r *Run) RefusedByAll(a Acquire) bool {
 	return voted && !a.Dropped
 }
 
-// AskingGap is the longest pause between two acquires of a client that counts as waiting throughout.
-const AskingGap = 250 * time.Millisecond
+// Series is a time in which a client asked for a key: an acquire, and those that followed after it was refused, with pauses
+// that count as waiting throughout. A grant ends it.
+type Series struct {
+	Key, Client string
+	From, To    time.Duration
+	Acquires    []Acquire // at least one
+}
+
+// Last returns the acquire that ended a series.
+func (s *Series) Last() Acquire { return s.Acquires[len(s.Acquires)-1] }
+
+// Lines returns the lines of a series' acquires.
+func (s *Series) Lines() (lines []int) {
+	for _, a := range s.Acquires {
+		lines = append(lines, a.Ops...)
+	}
+	return lines
+}
+
+// SeriesSince returns the series of the acquires that were called after a healing, in the order of their first calls, and
+// how many acquires are part of none because they were cancelled.
+func (r *Run) SeriesSince(h Healing) (all []*Series, cancelled int) {
+	latest := map[keyClient]*Series{}
+	for _, a := range r.Acquires() {
+		id := keyClient{a.Key, a.Client}
+		s := latest[id]
+		switch {
+		case a.Ops[0] < h.Line:
+			continue
+		case r.Cancelled(a):
+			cancelled++
+			delete(latest, id)
+			continue
+		case s == nil || s.Last().OK || a.Invoked-s.To > h.Gap():
+			s = &Series{Key: a.Key, Client: a.Client, From: a.Invoked}
+			latest[id] = s
+			all = append(all, s)
+		}
+		s.To = a.Ended
+		s.Acquires = append(s.Acquires, a)
+	}
+	return all, cancelled
+}
 
 // Healing is the end of all faults. From then on a free lock must be granted within a
 // bound; before it, DF and AV promise nothing.
@@ -155,6 +196,9 @@ type Healing struct {
 	Gone      []string // masters that did not come back
 	Problem   string   // why nothing can be judged after it
 }
+
+// Gap is the longest pause between two acquires of a client that counts as waiting throughout.
+func (h *Healing) Gap() time.Duration { return history.AskingGapWithin(h.Bound) }
 
 // Healed finds the last healing of a history.
 func (r *Run) Healed() Healing {

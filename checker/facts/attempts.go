@@ -64,15 +64,15 @@ func (r *Run) attemptsOf(sent []int32) (all []*Attempt) {
 	open := map[request]*Attempt{}
 	for _, id := range sent {
 		k := h.Kind(id)
-		of := request{k.Key, h.TokenNumber(id)}
+		lease := request{k.Key, h.TokenNumber(id)}
 		if k.Command == history.CommandRelease {
-			delete(open, of)
+			delete(open, lease)
 			continue
 		}
-		a := open[of]
+		a := open[lease]
 		if a == nil || a.asked(k.Master) {
 			a = &Attempt{Began: h.Sent(id), Votes: Votes{h, make([]int32, 0, r.History.Header.Masters)}}
-			open[of] = a
+			open[lease] = a
 			if len(all) > 0 {
 				all[len(all)-1].Next = a.Began
 			}

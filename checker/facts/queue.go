@@ -15,7 +15,7 @@ func (r *Run) QueueDelay(key string, from, to time.Duration) time.Duration {
 	if dead == 0 {
 		return 0
 	}
-	return time.Duration(r.goneWaiters(key, from, to)) * (dead + AskingGap)
+	return time.Duration(r.goneWaiters(key, from, to)) * (dead + history.AskingGap)
 }
 
 // goneWaiters returns how many acquires of a key may have left an unclaimed place in its queue

@@ -117,24 +117,18 @@ func (r *Run) following(process string, index int) iter.Seq[*history.Op] {
 	return r.History.Some(lines[first:])
 }
 
-// Quorum returns how many votes a grant needs, at least; 0 if the header does not say.
+// Quorum returns how many votes a grant needs, at least; 0 if that is not known.
 func (r *Run) Quorum() int {
-	h := &r.History.Header
-	switch {
-	case r.Asked != nil:
+	if r.Asked != nil {
 		return r.MostAsked
-	case h.Quorum > 0:
-		return h.Quorum
-	case h.Masters > 0:
-		return h.Masters/2 + 1
 	}
-	return 0
+	return r.History.Header.LeastVotes()
 }
 
 // canSpare returns how many of n masters a client can do without and still be granted the lock. If the votes do not describe
-// the lock, or it asks fewer than a quorum, that is not known, and all count as needed. A service needs a majority of its servers.
+// the lock, or it asks fewer than a quorum, and it does not say that it needs one, that is not known, and all count as needed. A service needs a majority of its servers.
 func (r *Run) canSpare(n int) int {
-	if r.Asked != nil || r.Unfiltered != nil && r.History.Header.Service == "" {
+	if r.Asked != nil || r.Unfiltered != nil && r.History.Header.Service == "" && r.History.Header.Quorum <= 1 {
 		return 0
 	}
 	return n - r.Quorum()

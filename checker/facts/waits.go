@@ -42,7 +42,7 @@ func (r *Run) WaitsExcept(but []history.Span) []Wait {
 		if !slices.Contains(keys, id.key) {
 			keys = append(keys, id.key)
 		}
-		can := Without(Union(asking[id], AskingGap), append(slices.Clone(r.ReachOf(id.client).weak), r.PausesOf(id.client)...))
+		can := Without(Union(asking[id], history.AskingGap), append(slices.Clone(r.ReachOf(id.client).weak), r.PausesOf(id.client)...))
 		waiting[id.key] = append(waiting[id.key], can...)
 	}
 	slices.Sort(keys)

@@ -40,8 +40,8 @@ func (r *Run) Writes(fenced bool) AppliedWrites {
 	byClient := map[keyClient][]*history.Lease{}
 	if r.Lock.Reentrant() {
 		for _, l := range r.Leases {
-			of := keyClient{l.Key, l.Process}
-			byClient[of] = append(byClient[of], l)
+			owner := keyClient{l.Key, l.Process}
+			byClient[owner] = append(byClient[owner], l)
 		}
 	}
 	type applied struct {
@@ -133,8 +133,8 @@ func (r *Run) StoredUnder(l *history.Lease) (all []StoredWrite) {
 			case op.Value.Fenced:
 				w.highest = highest[op.Key]
 			}
-			if of := LatestBefore(granted[KeyToken{op.Key, op.Value.Token}], op.Index); of != nil {
-				effects[of] = append(effects[of], w)
+			if writer := LatestBefore(granted[KeyToken{op.Key, op.Value.Token}], op.Index); writer != nil {
+				effects[writer] = append(effects[writer], w)
 			}
 		}
 		return effects

@@ -61,15 +61,15 @@ var Mechanisms = []Mechanism{
 
 // Cause returns what the violation comes from. A narrative that shows no mechanism is about the property alone.
 func (v *Violation) Cause() Cause {
-	c, by := Cause{How: v.Property}, anyFault
+	c, cause := Cause{How: v.Property}, anyFault
 	for _, m := range Mechanisms {
 		if slices.ContainsFunc(v.Events, func(e Event) bool { return !e.Detail && m.shows(&e) }) {
-			c.How, by = m.Name, m.by
+			c.How, cause = m.Name, m.by
 			break
 		}
 	}
 	for i := range v.Events {
-		if e := &v.Events[i]; !e.Detail && e.Name != "" && by != nil && by(fault.Of(e.Name)) {
+		if e := &v.Events[i]; !e.Detail && e.Name != "" && cause != nil && cause(fault.Of(e.Name)) {
 			c.Faults = append(c.Faults, e.Name)
 		}
 	}

@@ -77,13 +77,13 @@ func sinceCreated(all []facts.KeyChange, granted time.Duration) []facts.KeyChang
 			last[facts.Place{Master: c.Master, Key: c.Stored}] = i
 		}
 	}
-	var kept []facts.KeyChange
+	var recent []facts.KeyChange
 	for i, c := range all {
 		if i >= last[facts.Place{Master: c.Master, Key: c.Stored}] {
-			kept = append(kept, c)
+			recent = append(recent, c)
 		}
 	}
-	return kept
+	return recent
 }
 
 // severity orders changes: those that free a key come first.

@@ -28,7 +28,7 @@ func (n *Narrative) Fault(f *history.Fault, detail bool, masters []string) {
 		line int
 	}
 	var strikes []strikeTime
-	struck := map[strikeTime][]string{}
+	mastersAt := map[strikeTime][]string{}
 	for _, m := range masters {
 		at, line := n.r.StruckAt(f, m)
 		k := strikeTime{at, line}
@@ -37,18 +37,18 @@ func (n *Narrative) Fault(f *history.Fault, detail bool, masters []string) {
 				k = x
 			}
 		}
-		if struck[k] == nil {
+		if mastersAt[k] == nil {
 			strikes = append(strikes, k)
 		}
-		struck[k] = append(struck[k], m)
+		mastersAt[k] = append(mastersAt[k], m)
 	}
 	if len(masters) == 0 {
 		strikes = append(strikes, strikeTime{f.From, f.Index})
 	}
 	for _, k := range strikes {
-		_, word := n.did(f, struck[k])
-		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: struck[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
-			Text: n.struck(f, struck[k])}
+		_, word := n.did(f, mastersAt[k])
+		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: mastersAt[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
+			Text: n.struck(f, mastersAt[k])}
 		if f.Index != k.line {
 			e.Ops = append(e.Ops, f.Index)
 		}
@@ -131,9 +131,9 @@ func (n *Narrative) Withheld(l *history.Lease) {
 		if !fault.Of(f.Name).WithholdsVotes() { // a fault of a clock or a disk keeps no master from voting
 			continue
 		}
-		kept := slices.DeleteFunc(facts.Distinct(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
-		if len(kept) > 0 {
-			n.Fault(f, false, kept)
+		others := slices.DeleteFunc(facts.Distinct(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
+		if len(others) > 0 {
+			n.Fault(f, false, others)
 		}
 	}
 }
@@ -266,17 +266,17 @@ func (n *Narrative) ClientFaults(client string, from, to time.Duration, detail b
 
 // Paused adds a client's pause and the fault that stopped the client.
 func (n *Narrative) Paused(client string, p facts.Pause, detail bool) {
-	name, by := "", ""
+	name, faultName := "", ""
 	for _, f := range n.r.FaultsWithin(p.From, p.To) {
 		if f.Installed && f.Began < p.To && f.To > p.From && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) && fault.Of(f.Name).Client == fault.ClientStops {
-			name, by = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
+			name, faultName = fmt.Sprintf(" (client-pause #%d)", f.ID), f.Name
 			if !detail {
 				n.faults[f.ID] = true
 			}
 			break
 		}
 	}
-	n.Add(Event{At: p.From, Kind: EventPaused, Detail: detail, Client: client, Name: by, Word: "stopped", Until: p.To, Ops: []int{p.Line},
+	n.Add(Event{At: p.From, Kind: EventPaused, Detail: detail, Client: client, Name: faultName, Word: "stopped", Until: p.To, Ops: []int{p.Line},
 		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.Point), name)})
 	if p.Ended {
 		n.Add(Event{At: p.To, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.EndLine}, Text: client + " went on"})

@@ -227,16 +227,16 @@ func (n *Narrative) trim() {
 			}
 		}
 	}
-	var kept []placed
+	var shown []placed
 	for i, e := range n.events {
 		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
 			continue // the event of the loss already says so
 		}
 		if !trimmed[i] || slices.ContainsFunc(e.Ops, func(line int) bool { return rests[line] }) {
-			kept = append(kept, e)
+			shown = append(shown, e)
 		}
 	}
-	n.events = kept
+	n.events = shown
 }
 
 // trims reports whether an event is a detail out of the time of the narrative. last is the order of

@@ -9,6 +9,7 @@ import (
 	"lockpick/checker/facts"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/plural"
 )
 
 const (
@@ -31,7 +32,7 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 		}
 		if len(mine) > maxCalls {
 			n.AddAt(AfterLines, Event{At: mine[len(mine)-2].Ended, Kind: EventTried, Client: client, Key: key, Count: len(mine) - maxCalls, Word: "tried",
-				Text: fmt.Sprintf("%s had asked %d more times and had been refused", client, len(mine)-maxCalls)})
+				Text: fmt.Sprintf("%s had asked %s and had been refused", client, plural.Count(len(mine)-maxCalls, "more time", "more times"))})
 			mine = []facts.Acquire{mine[0], mine[len(mine)-1]}
 		}
 		for _, a := range mine {
@@ -60,7 +61,7 @@ func (n *Narrative) Stuck(clients []string, from, to time.Duration, attempts []f
 		n.Add(Event{At: r.History.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Cause: left, Word: "stored", Ops: []int{last},
 			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", fault.Enumerate(ms), n.owner(key, token), key)})
 	}
-	if !r.Lock.Kind.OneToken() { // otherwise what masters stored says who has it
+	if !r.Lock.Kind.OneToken() || len(byToken) == 0 { // otherwise what masters stored says who has it
 		explained = n.KeysLeft(key, to, left) || explained
 	}
 	for _, l := range slices.Backward(r.Leases) {

@@ -46,7 +46,7 @@ type message map[string]any
 var anyTTL = message{"unit_ms": 1e-6}
 
 var libraries = map[string]library{
-	"redsync":     {openRedsync, message{"can": []string{"extend", "shared"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4"), "ttl": anyTTL}},
+	"redsync":     {openRedsync, message{"can": []string{"extend", "shared"}, "masters": "n", "library": "redsync " + version("github.com/go-redsync/redsync/v4"), "ttl": anyTTL}},
 	"redislock":   {openRedislock(firstMaster), message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock"), "ttl": anyTTL}},
 	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis"), "ttl": anyTTL}},
 	"go-zero": {openGoZero, message{"can": []string{"extend"}, "masters": 1, "library": "go-zero " + version("github.com/zeromicro/go-zero"),

@@ -24,7 +24,7 @@ namespace {
             case 'init':
                 $ttl = (int) ($request->ttl_ms / 1000);
                 $config = ['lockServers' => $request->masters, 'lockTTL' => $ttl, 'redisConfig' => ['connectTimeout' => $ttl, 'readTimeout' => $ttl]];
-                answer('ok', '', ['library' => 'MediaWiki RedisLockManager', 'ttl' => ['min_ms' => 1000, 'unit_ms' => 1000]]);
+                answer('ok', '', ['masters' => 'n', 'library' => 'MediaWiki RedisLockManager', 'ttl' => ['min_ms' => 1000, 'unit_ms' => 1000]]);
                 break;
             case 'acquire': // as a web request does it: with a manager and with connections of its own
                 RedisConnectionPool::destroySingletons();

@@ -80,6 +80,7 @@ type conn struct {
 	executed []cluster.Executed // steps whose exchange has not ended
 	open     []cluster.Exchange // exchanges that were answered, and whose step is not known
 	lost     bool               // the connection ended with commands that were not answered
+	gap      time.Time          // when the master's latest gap was over
 	// missed holds answered commands whose steps a gap may have swallowed, or that come after it: until another command follows,
 	// a step with the same words may be theirs or a later one's.
 	missed [][]string
@@ -144,6 +145,12 @@ func (a *Account) exchange(m *master, c *conn, x cluster.Exchange) {
 	switch {
 	case x.Replied && c.misses(x.Args):
 		a.unaccounted(m, c, x)
+	case x.Replied && x.Sent.Before(c.gap): // a step with the same words may be its own or a later one's
+		for _, e := range c.executed[:i+1] {
+			a.apart(m, c, e, "")
+		}
+		c.executed, c.missed = c.executed[i+1:], append(c.missed, x.Args)
+		a.unaccounted(m, c, x)
 	case i >= 0:
 		done := c.executed[i]
 		for _, e := range c.executed[:i] { // their exchanges are not followed
@@ -179,7 +186,10 @@ func (a *Account) executed(number int, x cluster.Executed) {
 				c.missed = append(c.missed, o.Args)
 			}
 			a.open(m, c, len(c.open))
-			c.executed = nil
+			for _, e := range c.executed {
+				a.apart(m, c, e, "")
+			}
+			c.executed, c.gap = nil, x.At
 		}
 	}
 	switch c := m.conns[x.Conn]; {
@@ -291,7 +301,7 @@ func (a *Account) open(m *master, c *conn, n int) {
 	c.open = slices.Delete(c.open, 0, n)
 }
 
-// unaccounted ends an exchange that was answered, and of which it is not known what the master did. If the answer was no error, the
+// unaccounted ends an exchange that was answered, and of which it is not known what the master did. If the answer was not an error, the
 // client may have read a yes in it.
 func (a *Account) unaccounted(m *master, c *conn, x cluster.Exchange) {
 	if x.Error != "" {

@@ -15,7 +15,7 @@ import (
 // TestVotes plays what clients exchanged and what masters did, and compares the votes. A line is
 //
 //	c1 m1 3 opens                                connection 3
-//	c1 m1 3 SET k v NX PX 100 => ok              an exchange on connection 3: ok, error TEXT or silent
+//	c1 m1 3 SET k v NX PX 100 => ok              an exchange on connection 3: ok, error TEXT or silent; "earlier" before these: it was sent before any gap
 //	m1 3 SET k v NX PX 100 => created k v 100ms  a step of the master; changes are separated by a semicolon
 //	m1 => expired k                              the master did it by itself
 //	m1 settled                                   the account of the master is complete
@@ -74,9 +74,12 @@ func play(t *testing.T, a *Account, line string, vote func(client string) func(h
 	for i := range words {
 		words[i] = strings.Trim(words[i], `"`)
 	}
-	now := time.Unix(0, 0)
+	start, now := time.Unix(0, 0), time.Unix(1, 0)
 	if words[0][0] == 'c' {
 		x := cluster.Exchange{Conn: words[2], Args: words[3:], Sent: now, Answered: now, Replied: then != "silent"}
+		if then, x.Sent = strings.TrimPrefix(then, "earlier "), now; strings.Contains(line, "=> earlier ") {
+			x.Sent = start
+		}
 		x.Error, _ = strings.CutPrefix(then, "error ")
 		if !strings.HasPrefix(then, "error ") {
 			x.Error = ""
@@ -90,7 +93,7 @@ func play(t *testing.T, a *Account, line string, vote func(client string) func(h
 		return
 	}
 	master := int(number(words[0][1:])) - 1
-	var x cluster.Executed
+	x := cluster.Executed{At: now}
 	switch {
 	case len(words) > 1 && words[1] == "settled":
 		a.Sweep(func(int) error { return nil }, false)
@@ -147,7 +150,7 @@ func TestSettleWaitsForTheMaster(t *testing.T) {
 		a.Settle("c1", time.Hour)
 		settled <- len(voted) == 1
 	}()
-	a.Settle("c2", time.Hour) // another client's exchanges are no matter
+	a.Settle("c2", time.Hour) // another client's exchanges do not matter
 	a.Executed(0, cluster.Executed{Conn: "1", Args: x.Args, Changes: []cluster.Change{{Key: "k", Kind: cluster.Created, Type: "string", Value: "v"}}})
 	if !<-settled {
 		t.Error("Settle returned before the vote was delivered")

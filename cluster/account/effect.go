@@ -52,15 +52,15 @@ func (a *Account) learn(m *master, client string, args []string, changes []clust
 		if a.counts(m, ch) {
 			continue
 		}
-		by := args
+		call := args
 		if isTransaction(args) && ch.Call != nil {
-			by = ch.Call
+			call = ch.Call
 		}
-		e, ok := a.effectOf(m, client, by, ch)
+		e, ok := a.effectOf(m, client, call, ch)
 		if !ok {
 			continue
 		}
-		e.args = by
+		e.args = call
 		// SETNX and PEXPIRE in one script are one effect, as a SET with PX is.
 		if n := len(all); n > 0 && ch.Kind == cluster.TTLSet && all[n-1].key == e.key && all[n-1].yes && all[n-1].command != history.CommandRelease {
 			all[n-1].ttl = e.ttl

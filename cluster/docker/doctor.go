@@ -11,8 +11,8 @@ import (
 	"lockpick/cluster/process"
 )
 
-// Finding is one fact about this host that decides what it can run.
-type Finding struct {
+// Diagnosis is one fact about this host that decides what it can run.
+type Diagnosis struct {
 	What   string // "docker engine", "docker image", "redis-server", "other servers", "C compiler", "fault shim (process)", "fault shim (docker)"
 	OK     bool
 	Detail string // a description of the fact, or the problem and its remedy
@@ -21,9 +21,9 @@ type Finding struct {
 // Doctor checks everything that the drivers need. It starts a master with each of them for a
 // moment, to find out whether the fault shim works in it, and leaves only the shim in the
 // user's cache. It does not remove the remains of other harnesses.
-func Doctor(ctx context.Context) []Finding {
-	engine := Finding{What: "docker engine"}
-	image := Finding{What: "docker image"}
+func Doctor(ctx context.Context) []Diagnosis {
+	engine := Diagnosis{What: "docker engine"}
+	image := Diagnosis{What: "docker image"}
 	pool, version, err := connect(ctx)
 	if err != nil {
 		engine.Detail = err.Error()
@@ -32,13 +32,13 @@ func Doctor(ctx context.Context) []Finding {
 		engine.OK, engine.Detail = true, fmt.Sprintf("version %s at %s", version, pool.Client.Endpoint())
 		image.OK, image.Detail = imageAvailable(ctx, pool.Client, "")
 	}
-	server := Finding{What: "redis-server"}
+	server := Diagnosis{What: "redis-server"}
 	server.OK, server.Detail = process.Available(ctx)
-	return append([]Finding{engine, image, server, otherServers(ctx)}, shimFindings(ctx, engine.OK, server.OK)...)
+	return append([]Diagnosis{engine, image, server, otherServers(ctx)}, shimFindings(ctx, engine.OK, server.OK)...)
 }
 
 // otherServers lists the servers beside redis-server that --server may name. None is needed.
-func otherServers(ctx context.Context) Finding {
+func otherServers(ctx context.Context) Diagnosis {
 	var found, missing []string
 	for _, program := range process.OtherServers {
 		if ok, what := process.ServerAvailable(ctx, program); ok {
@@ -54,19 +54,19 @@ func otherServers(ctx context.Context) Finding {
 	if len(missing) > 0 {
 		detail += " (not here: " + strings.Join(missing, ", ") + ")"
 	}
-	return Finding{What: "other servers", OK: true, Detail: detail}
+	return Diagnosis{What: "other servers", OK: true, Detail: detail}
 }
 
 // shimFindings reports whether clock faults, disk faults and power cuts are available.
-func shimFindings(ctx context.Context, engine, server bool) []Finding {
-	cc := Finding{What: "C compiler"}
+func shimFindings(ctx context.Context, engine, server bool) []Diagnosis {
+	cc := Diagnosis{What: "C compiler"}
 	if command, err := process.Compiler(); err != nil {
 		cc.Detail = process.OneLine(err)
 	} else {
 		cc.OK, cc.Detail = true, strings.Join(command, " ")
 	}
-	byProcess := Finding{What: "fault shim (process)", Detail: "no redis-server to try it with"}
-	byDocker := Finding{What: "fault shim (docker)", Detail: "no Docker engine to try it with"}
+	byProcess := Diagnosis{What: "fault shim (process)", Detail: "no redis-server to try it with"}
+	byDocker := Diagnosis{What: "fault shim (docker)", Detail: "no Docker engine to try it with"}
 	if object, err := process.ShimObject(ctx); err != nil {
 		byProcess.Detail = process.OneLine(err)
 		byDocker.Detail = process.OneLine(err)
@@ -78,7 +78,7 @@ func shimFindings(ctx context.Context, engine, server bool) []Finding {
 			byDocker.OK, byDocker.Detail = tryShimInImage(ctx, object)
 		}
 	}
-	return []Finding{cc, byProcess, byDocker}
+	return []Diagnosis{cc, byProcess, byDocker}
 }
 
 // tryShim starts a master and reports whether the shim works in it.

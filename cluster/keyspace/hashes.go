@@ -83,7 +83,7 @@ func hdel(db DB, v Value, args []string) Reply {
 }
 
 func hincrBy(db DB, args []string) Reply {
-	by, ok := Integer(args[2])
+	increment, ok := Integer(args[2])
 	if !ok {
 		return Error(notInteger)
 	}
@@ -97,7 +97,7 @@ func hincrBy(db DB, args []string) Reply {
 			return Error("ERR hash value is not an integer")
 		}
 	}
-	if n, ok = sum(n, by); !ok {
+	if n, ok = sum(n, increment); !ok {
 		return Error(overflow)
 	}
 	p := copyOf(v.Parts, Hash)

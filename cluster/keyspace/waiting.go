@@ -67,7 +67,7 @@ func timeout(text string) (d time.Duration, problem string) {
 		return 0, "ERR timeout is not a float or out of range"
 	case ms < 0 || ms >= math.MaxInt64: // Redis converts it to an int64 with overflow
 		return 0, "ERR timeout is negative"
-	case ms > math.MaxInt64-1<<41: // its deadline would be no int64
+	case ms > math.MaxInt64-1<<41: // its deadline would not be an int64
 		return 0, "ERR timeout is out of range"
 	default: // longer ones than time.Duration holds never end
 		return time.Duration(min(ms, math.MaxInt64/1e6)) * time.Millisecond, ""

@@ -13,7 +13,7 @@ import (
 // is said. Whether MONITOR and keyspace events are there is found out where somebody wants an account (Account), and
 // whether the shim works in prove.
 func (g *group) checkAbilities(ctx context.Context, cfg cluster.Config) error {
-	client := g.masters[0].now().asked()
+	client := g.masters[0].now().inspection()
 	if client == nil {
 		return nil // it has ended meanwhile, which others notice
 	}

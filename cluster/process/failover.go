@@ -62,7 +62,7 @@ func (m *master) follow(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	client := s.asked()
+	client := s.inspection()
 	if client == nil {
 		return fmt.Errorf("make %s a replica of %s: %w", s.Name, m.name, cluster.ErrDown)
 	}
@@ -76,7 +76,7 @@ func (m *master) follow(ctx context.Context, s *server) error {
 		own, err := client.Info(ctx, "replication").Result()
 		file, persistenceErr := client.Info(ctx, "persistence").Result()
 		seen, masterErr := "", error(nil)
-		if c := m.now().asked(); c != nil {
+		if c := m.now().inspection(); c != nil {
 			seen, masterErr = c.Info(ctx, "replication").Result()
 		}
 		err = errors.Join(err, persistenceErr, masterErr)
@@ -205,7 +205,7 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 
 // promote makes a replica the primary with the given name.
 func promote(ctx context.Context, s *server, name string) error {
-	client := s.asked()
+	client := s.inspection()
 	if client == nil {
 		return fmt.Errorf("promote %s: %w", s.Name, cluster.ErrDown)
 	}

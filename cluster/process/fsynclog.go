@@ -99,10 +99,10 @@ func (p *sharedMemory) cut(data string, power cluster.Power) (cluster.Cut, error
 func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	known := p.slots()
 	all := p.changes()
-	committed, kept := p.word(wordCommitted).Load(), p.word(wordKept).Load()
+	committed, stored := p.word(wordCommitted).Load(), p.word(wordKept).Load()
 	first := 0
 	for i, c := range all {
-		if c.kept > 0 && c.kept+keptFiles <= kept {
+		if c.kept > 0 && c.kept+keptFiles <= stored {
 			first = i + 1 // too old to be reverted, and so are the changes before it
 		}
 	}

@@ -55,7 +55,7 @@ const (
 // that does not answer.
 func (s *server) showsTime(ctx context.Context) error {
 	for began := time.Now(); ; {
-		client := s.asked()
+		client := s.inspection()
 		if s.State() != cluster.Up || client == nil {
 			return nil
 		}

@@ -51,7 +51,7 @@ func setDisk(t *testing.T, m *master, d cluster.Disk) {
 
 func lock(t *testing.T, m *master, key string, ttl time.Duration) {
 	t.Helper()
-	if err := m.now().asked().Set(t.Context(), key, "token", ttl).Err(); err != nil {
+	if err := m.now().inspection().Set(t.Context(), key, "token", ttl).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,7 +94,7 @@ func TestAClockJumpsDriftsAndStrobes(t *testing.T) {
 
 		setClock(t, m, cluster.Clock{Rate: 1.5})
 		lock(t, m, "fast", time.Minute)
-		c := m.now().asked()
+		c := m.now().inspection()
 		asked := time.Now()
 		first, err := c.PTTL(t.Context(), "fast").Result()
 		if err != nil {
@@ -166,7 +166,7 @@ func TestAFullDiskEndsAMasterThatMayNotLoseAnything(t *testing.T) {
 		_, m := shimmed(t, driver, cluster.Config{Persistence: cluster.Always})
 		lock(t, m, "before", 0)
 		setDisk(t, m, cluster.Disk{Full: true})
-		if err := m.now().asked().Set(t.Context(), "during", "1", 0).Err(); err == nil {
+		if err := m.now().inspection().Set(t.Context(), "during", "1", 0).Err(); err == nil {
 			t.Error("SET was acknowledged on a full disk")
 		}
 		waittest.Until(t, "the server has ended", func() bool { return m.State() == cluster.Down })
@@ -185,7 +185,7 @@ func TestAFullDiskIsTheWritersErrorIfAMasterMayLoseSome(t *testing.T) {
 	eachDriver(t, func(t *testing.T, driver string) {
 		_, m := shimmed(t, driver, cluster.Config{Persistence: cluster.Everysec})
 		setDisk(t, m, cluster.Disk{Full: true})
-		write := func() error { return m.now().asked().Set(t.Context(), "a", "1", 0).Err() }
+		write := func() error { return m.now().inspection().Set(t.Context(), "a", "1", 0).Err() }
 		waittest.Until(t, "MISCONF", func() bool { return redis.HasErrorPrefix(write(), "MISCONF") })
 		found, err := m.Inspect(t.Context(), nil)
 		if err != nil || found.Disk.Refused == 0 {
@@ -227,7 +227,7 @@ func TestFillEvictsLocksAndDrainMakesRoom(t *testing.T) {
 		if err := m.DrainMemory(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if n := m.now().asked().DBSize(ctx).Val(); n != int64(len(found.Keys)) {
+		if n := m.now().inspection().DBSize(ctx).Val(); n != int64(len(found.Keys)) {
 			t.Errorf("%d keys are left; want %d locks", n, len(found.Keys))
 		}
 	})
@@ -240,7 +240,7 @@ func TestFillEndsWhereAMasterTakesNoMore(t *testing.T) {
 	if err := m.FillMemory(ctx, 64<<20); err != nil {
 		t.Fatal(err)
 	}
-	c := m.now().asked()
+	c := m.now().inspection()
 	if err := c.Set(ctx, "a", strings.Repeat("x", fillerSize), 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
 		t.Errorf("a full master says %v", err)
 	}

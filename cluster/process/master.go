@@ -190,7 +190,7 @@ func restart(ctx context.Context, s *server) error {
 // it is not.
 func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
 	s := m.now()
-	client := s.asked()
+	client := s.inspection()
 	switch state := m.State(); {
 	case state == cluster.Paused:
 		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, cluster.ErrPaused)

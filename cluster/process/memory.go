@@ -23,7 +23,7 @@ const (
 // reach returns a client for the master, which must be up.
 func (m *master) reach() (*redis.Client, error) {
 	s := m.now()
-	client := s.asked()
+	client := s.inspection()
 	switch state := s.State(); {
 	case state == cluster.Paused:
 		return nil, cluster.ErrPaused

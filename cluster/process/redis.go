@@ -95,7 +95,7 @@ func probe(ctx context.Context, dial cluster.Dialer, addr, password string) (Ser
 	if _, err := io.WriteString(c, "AUTH "+password+"\r\nPING\r\nINFO server\r\n"); err != nil {
 		return ServerInfo{}, err
 	}
-	r := bufio.NewReader(io.LimitReader(c, probeMost)) // a peer that is no Redis may send without an end
+	r := bufio.NewReader(io.LimitReader(c, probeMost)) // a peer that is not a Redis may send without an end
 	switch accepted, err := r.ReadString('\n'); {
 	case err != nil:
 		return ServerInfo{}, err

@@ -65,7 +65,7 @@ func TestLinksRefuseWhatNoLockSends(t *testing.T) {
 		if n, err := c.Exists(ctx, "a", "b").Result(); n != 1 || err != nil {
 			t.Errorf("%d of the keys a and b exist (%v), but only a was set", n, err)
 		}
-		if err := g.masters[0].now().asked().FlushAll(ctx).Err(); err != nil {
+		if err := g.masters[0].now().inspection().FlushAll(ctx).Err(); err != nil {
 			t.Errorf("the harness: %v", err)
 		}
 

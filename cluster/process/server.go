@@ -74,9 +74,9 @@ func (s *server) State() cluster.State {
 	return cluster.Up
 }
 
-// asked returns the client for requests of the harness to the server; nil while the server is
+// inspection returns the client for requests of the harness to the server; nil while the server is
 // down.
-func (s *server) asked() *redis.Client {
+func (s *server) inspection() *redis.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client

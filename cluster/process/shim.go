@@ -127,7 +127,7 @@ func buildObject(ctx context.Context, name string, source []byte) (_ string, err
 	if strings.ContainsAny(object, " :") {
 		return "", fmt.Errorf("the fault shim would be %s, and a path with a space or a colon can not be preloaded; set XDG_CACHE_HOME to another directory", object)
 	}
-	if kept, err := os.ReadFile(object); err == nil && sealed(kept) {
+	if built, err := os.ReadFile(object); err == nil && sealed(built) {
 		return object, nil
 	}
 	scratch, remove, err := Scratch()

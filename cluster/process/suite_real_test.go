@@ -297,7 +297,7 @@ func TestLookSaysWhichRunAndWhichKeys(t *testing.T) {
 			t.Fatalf("keys %q", first.Keys)
 		}
 		if first.Tokens() != nil {
-			t.Errorf("a list that nobody can read is no evidence, but there are %q", first.Tokens())
+			t.Errorf("a list that nobody can read is not evidence, but there are %q", first.Tokens())
 		}
 		set(t, c, "bytes", "\xff\x00a")
 		if b, err := m.Inspect(t.Context(), []string{"a", "bytes"}); err != nil || b.Tokens()["bytes"] != `\xff\x00a` || b.Tokens()["a"] != "1" {

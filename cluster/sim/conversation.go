@@ -249,13 +249,13 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	observed := c != nil && c.observe != nil
 	v := &a.vote
 	if !a.left || observed {
-		v.Master, v.Name, v.Kind, v.Key, v.Token = master, p.names[master], a.cmd.Kind, a.cmd.Key, a.cmd.Token
+		v.Master, v.Name, v.Purpose, v.Key, v.Token = master, p.names[master], a.cmd.Purpose, a.cmd.Key, a.cmd.Token
 		v.Yes, v.Reply, v.Err, v.Took, v.TTL = err == nil && n > 0, n, err, took, time.Duration(a.cmd.TTL)*time.Millisecond
 	}
 	if observed {
 		c.observe(*v)
 	}
-	if err != nil && a.cmd.Kind == protocol.Release {
+	if err != nil && a.cmd.Purpose == protocol.Release {
 		p.again(a, master)
 	} else if a.late != nil {
 		a.late.end()

@@ -23,7 +23,7 @@ func voting(seed uint64, strategy world.Strategy, f func(w *world.World, votes f
 	return w.Run(func() {
 		var cast []time.Duration
 		talk := c.ClientMasters("c1").Begin(func(protocol.Vote) { cast = append(cast, w.Elapsed()) })
-		set := protocol.Command{Kind: protocol.Set, Args: []any{"set", "k", "t", "nx", "px", int64(1000)}}
+		set := protocol.Command{Purpose: protocol.Set, Args: []any{"set", "k", "t", "nx", "px", int64(1000)}}
 		f(w, talk.Ask(context.Background(), set, nil, 50*time.Millisecond), &cast)
 	})
 }
@@ -119,7 +119,7 @@ func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
 		b.do("set", "k", "t")
 		b.link.Set(cluster.LinkFault{Requests: cluster.Drop})
-		v := b.ask(protocol.Command{Kind: protocol.Release, Args: []any{"del", "k"}})
+		v := b.ask(protocol.Command{Purpose: protocol.Release, Args: []any{"del", "k"}})
 		if v.Err == nil {
 			t.Errorf("%+v", v)
 		}
@@ -135,7 +135,7 @@ func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
 
 func TestAScriptIsSentByItsTextWhereTheServerIsNew(t *testing.T) {
 	text := protocol.CompareAndDelete.Text
-	release := protocol.Command{Kind: protocol.Release, Script: &protocol.Script{Text: text, SHA: lua.SHA(text)}, Keys: []string{"k"}, Args: []any{"t"}}
+	release := protocol.Command{Purpose: protocol.Release, Script: &protocol.Script{Text: text, SHA: lua.SHA(text)}, Keys: []string{"k"}, Args: []any{"t"}}
 	on(t, cluster.Config{Persistence: cluster.Always}, Options{}, func(b *bench) {
 		b.do("set", "k", "t")
 		b.restart(b.m.Kill)

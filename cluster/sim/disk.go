@@ -174,18 +174,18 @@ func (d *disk) tidy() {
 	for i, c := range d.log[:half] {
 		last[c.key] = i
 	}
-	kept := d.log[:0]
+	written := d.log[:0]
 	for i, c := range d.log {
 		if i < half {
 			if last[c.key] != i {
 				continue
 			}
-			c.first = len(kept) == 0
+			c.first = len(written) == 0
 		}
-		kept = append(kept, c)
+		written = append(written, c)
 	}
-	clear(d.log[len(kept):])
-	d.log, d.written, d.tidied = kept, len(kept), len(kept)
+	clear(d.log[len(written):])
+	d.log, d.written, d.tidied = written, len(written), len(written)
 }
 
 // plan schedules the next fsync or snapshot by the current setting of the master's clock.
@@ -272,7 +272,7 @@ func (d *disk) complete() {
 func (d *disk) whole(keys map[string]keyspace.Value) {
 	d.log = d.log[:0]
 	for _, key := range slices.Sorted(maps.Keys(d.base)) {
-		if _, kept := keys[key]; !kept {
+		if _, remains := keys[key]; !remains {
 			d.log = append(d.log, change{key: key, gone: true})
 		}
 	}

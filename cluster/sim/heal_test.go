@@ -30,7 +30,7 @@ func TestHealingGoesOn(t *testing.T) {
 			})
 			talk := c.ClientMasters("c1").Begin(func(protocol.Vote) {})
 			ask := func() (yes int) {
-				for v := range talk.Ask(context.Background(), protocol.Command{Kind: protocol.Set, Args: []any{"set", "k0", "t"}}, nil, time.Minute) {
+				for v := range talk.Ask(context.Background(), protocol.Command{Purpose: protocol.Set, Args: []any{"set", "k0", "t"}}, nil, time.Minute) {
 					if v.Yes {
 						yes++
 					}

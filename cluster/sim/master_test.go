@@ -67,7 +67,7 @@ func (b *bench) begin() {
 
 // do sends a command, waits for its vote at most 50 ms, and returns it.
 func (b *bench) do(words ...any) protocol.Vote {
-	return b.ask(protocol.Command{Kind: protocol.Set, Args: words})
+	return b.ask(protocol.Command{Purpose: protocol.Set, Args: words})
 }
 
 func (b *bench) ask(cmd protocol.Command) protocol.Vote {

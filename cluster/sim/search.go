@@ -59,7 +59,7 @@ func (t *turn) Encode(b []byte) []byte { return appendInt(append(b, 6), int64(t.
 func (d *disk) Encode(b []byte) []byte { return appendInt(append(b, 7), int64(d.m.number)) }
 
 func encodeCommand(kind byte, b []byte, c *protocol.Command, master int) []byte {
-	return appendInt(appendText(append(b, kind), string(c.Kind)+c.Token), int64(master))
+	return appendInt(appendText(append(b, kind), string(c.Purpose)+c.Token), int64(master))
 }
 
 // State returns a hash of everything on which the rest of the run depends: the time, the
@@ -115,7 +115,7 @@ func (m *message) encode(kind byte, b []byte) []byte {
 	b = append(b, byte(m.stage), bit(m.voted)|bit(m.extra)<<1|bit(m.byText)<<2|bit(m.waits)<<3|bit(m.held)<<4|bit(m.delayed)<<5|bit(m.reset)<<6)
 	b = appendInt(b, m.began)
 	if m.ask != nil {
-		b = appendText(b, string(m.ask.cmd.Kind))
+		b = appendText(b, string(m.ask.cmd.Purpose))
 		b = appendText(b, m.ask.cmd.Key)
 		b = appendText(b, m.ask.cmd.Token)
 		b = appendText(b, m.ask.request.name)

@@ -90,6 +90,6 @@ func TestStateTellsWhatMatters(t *testing.T) {
 
 func lock(w *world.World, masters *Cluster, client, key string) {
 	talk := masters.ClientMasters(client).Begin(func(protocol.Vote) {})
-	for range talk.Ask(context.Background(), protocol.Command{Kind: protocol.Set, Key: key, Token: client, Args: []any{"set", key, client, "nx", "px", int64(10_000)}}, nil, time.Second) {
+	for range talk.Ask(context.Background(), protocol.Command{Purpose: protocol.Set, Key: key, Token: client, Args: []any{"set", key, client, "nx", "px", int64(10_000)}}, nil, time.Second) {
 	}
 }

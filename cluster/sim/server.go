@@ -144,16 +144,16 @@ func (t *turn) Fire() {
 
 // forget loses the arrivals over a link that the master has not read.
 func (m *Master) forget(l *Link) {
-	kept := m.backlog[:0]
+	rest := m.backlog[:0]
 	var lost []incoming
 	for _, x := range m.backlog {
 		if x.via() == l {
 			lost = append(lost, x)
 		} else {
-			kept = append(kept, x)
+			rest = append(rest, x)
 		}
 	}
-	m.backlog = kept
+	m.backlog = rest
 	for _, x := range lost {
 		x.vanish()
 	}

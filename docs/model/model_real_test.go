@@ -89,7 +89,7 @@ func search(t *testing.T, options []string) (verdict, steps string) {
 	}
 	depth := length.FindStringSubmatch(out)
 	if depth == nil {
-		t.Fatalf("an error that is no violated assertion:\n%s", out)
+		t.Fatalf("an error that is not a violated assertion:\n%s", out)
 	}
 	return "violated", depth[1]
 }

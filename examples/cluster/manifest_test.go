@@ -21,7 +21,7 @@ func TestManifestIsAnIndexedJobWhosePodsKnowTheirNumber(t *testing.T) {
 	}
 	spec := job.Spec
 	if job.APIVersion != "batch/v1" || job.Kind != "Job" || spec.CompletionMode == nil || *spec.CompletionMode != batch.IndexedCompletion {
-		t.Errorf("it is no Indexed Job of batch/v1: %s %s", job.APIVersion, job.Kind)
+		t.Errorf("it is not an Indexed Job of batch/v1: %s %s", job.APIVersion, job.Kind)
 	}
 	shards := ""
 	for _, e := range spec.Template.Spec.Containers[0].Env {

@@ -64,7 +64,7 @@ func (t *Traced) hooks(span trace.Span) redlock.Hooks {
 	}
 	h.Vote = func(v redlock.Vote) {
 		if v.Err != nil {
-			span.AddEvent("no answer", trace.WithAttributes(attribute.String("master", v.Name), attribute.String("command", string(v.Kind)),
+			span.AddEvent("no answer", trace.WithAttributes(attribute.String("master", v.Name), attribute.String("command", string(v.Purpose)),
 				attribute.Int64("took_us", v.Took.Microseconds()), failure(v.Err)))
 		}
 	}

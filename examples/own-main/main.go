@@ -4,8 +4,11 @@ package main
 import (
 	"lockpick/cli"
 	"lockpick/locktest"
+	"lockpick/workload"
 )
 
 func main() {
-	cli.Main(locktest.Kind("first", "SET NX PX on the first master alone", newLock))
+	kind := locktest.Kind("first", "SET NX PX on the first master alone", newLock)
+	kind.Masters = workload.AllMasters // each lease should need a majority
+	cli.Main(kind)
 }

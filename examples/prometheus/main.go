@@ -43,7 +43,7 @@ func Hooks(r prometheus.Registerer) redlock.Hooks {
 			case v.Yes:
 				result = "yes"
 			}
-			votes.WithLabelValues(v.Name, string(v.Kind), result).Inc()
+			votes.WithLabelValues(v.Name, string(v.Purpose), result).Inc()
 			if v.Err == nil {
 				took.WithLabelValues(v.Name).Observe(v.Took.Seconds())
 			}

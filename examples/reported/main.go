@@ -39,14 +39,14 @@ var locks = []struct {
 }
 
 // kinds are the locks as the program lists them.
-func kinds() []workload.Kind {
-	var all []workload.Kind
+func kinds() []workload.Implementation {
+	var all []workload.Implementation
 	for _, l := range locks {
 		all = append(all, locktest.Kind(l.name, l.bug, checked(l.make(true))),
 			locktest.Kind(l.name+"-fixed", "without that bug", checked(l.make(false))))
 	}
 	for i := range all {
-		all[i].First = true
+		all[i].Masters = workload.OneMaster
 	}
 	return all
 }

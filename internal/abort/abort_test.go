@@ -28,7 +28,7 @@ var ends = map[string]func(){
 
 func TestMain(m *testing.M) {
 	if f := ends[os.Getenv(end)]; f != nil {
-		ExitWith(70, "this is no verdict")
+		ExitWith(70, "this is not a verdict")
 		f()
 	}
 	os.Exit(m.Run())
@@ -47,7 +47,7 @@ func TestExitWith(t *testing.T) {
 			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 70 {
 				t.Errorf("%v, want exit code 70\n%s", err, out)
 			}
-			if !strings.HasSuffix(string(out), "\nthis is no verdict\n") || !strings.Contains(string(out), "goroutine ") {
+			if !strings.HasSuffix(string(out), "\nthis is not a verdict\n") || !strings.Contains(string(out), "goroutine ") {
 				t.Errorf("want the stacks and then the sentence:\n%s", out)
 			}
 		})

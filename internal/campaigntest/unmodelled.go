@@ -15,7 +15,7 @@ func RegisterSending(name string, command ...any) error {
 	if !ok {
 		return fmt.Errorf("there is no lock redlock")
 	}
-	return workload.RegisterLock(workload.Kind{Name: name, New: func(e workload.Env) (workload.Lock, error) {
+	return workload.RegisterLock(workload.Implementation{Name: name, New: func(e workload.Env) (workload.Lock, error) {
 		inner, err := redlock.New(e)
 		return sending{inner, e, command}, err
 	}})
@@ -29,7 +29,7 @@ type sending struct {
 
 // Acquire sends the command, and acquires the lock.
 func (l sending) Acquire(ctx context.Context, key string) (workload.Lease, error) {
-	cmd := protocol.Command{Kind: protocol.Set, Key: key, Args: l.command}
+	cmd := protocol.Command{Purpose: protocol.Set, Key: key, Args: l.command}
 	for range l.env.Masters.Begin(nil).Ask(ctx, cmd, []int{0}, l.env.Timeout) {
 	}
 	return l.Lock.Acquire(ctx, key)

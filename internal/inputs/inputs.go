@@ -43,11 +43,11 @@ func Random(t *testing.T) *rand.Rand {
 // mutated seeds, as many in all as -inputs says. It logs the input at which a check fails or panics.
 func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, input []byte)) {
 	t.Helper()
-	kept, err := corpus(target)
+	stored, err := corpus(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeds = append(seeds, kept...)
+	seeds = append(seeds, stored...)
 	if len(seeds) == 0 {
 		t.Fatalf("%s has no seeds", target)
 	}

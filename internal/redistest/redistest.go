@@ -1,4 +1,4 @@
-// Package redistest starts a redis-server for a test.
+// Package redistest starts a redis-server for a test, or makes the certificate for one that speaks TLS.
 package redistest
 
 import (

@@ -124,14 +124,14 @@ type Ticket interface {
 // Recover with neither Script nor Args is SET Key Token NX PX TTL, and a Script with
 // neither Keys nor Args gets Key as its only key and Token as its only argument.
 type Command struct {
-	Kind   Kind
-	Key    string  // the lock's key on the master
-	Token  string  // of the attempt
-	TTL    int64   // of a Set, an Extend or a Recover, in ms
-	Script *Script // nil: Args is a plain command
-	Keys   []string
-	Args   []any
-	Wait   int // a yes counts only if this many replicas of the master have confirmed the command (WAIT)
+	Purpose Purpose
+	Key     string  // the lock's key on the master
+	Token   string  // of the attempt
+	TTL     int64   // of a Set, an Extend or a Recover, in ms
+	Script  *Script // nil: Args is a plain command
+	Keys    []string
+	Args    []any
+	Wait    int // a yes counts only if this many replicas of the master have confirmed the command (WAIT)
 
 	// Once is set for a release that must not be repeated, because it does more than delete the
 	// key of the token: it counts, for example. Others are repeated until a master confirms them.
@@ -141,31 +141,31 @@ type Command struct {
 // Short reports whether a command is in the short form.
 func (c *Command) Short() bool { return c.Keys == nil && c.Args == nil }
 
-// Kind is the purpose of a command.
-type Kind string
+// Purpose is the purpose of a command.
+type Purpose string
 
 const (
-	Set       Kind = "set"       // SET key token NX PX ttl
-	Extend    Kind = "extend"    // compare-and-pexpire
-	Release   Kind = "release"   // compare-and-delete
-	Check     Kind = "check"     // compare: does the key store the token?
-	Recover   Kind = "recover"   // SET key token NX PX ttl on a master whose vote a valid lease has lost
-	WriteBack Kind = "writeback" // compare-and-raise the fencing counter to the highest one
+	Set       Purpose = "set"       // SET key token NX PX ttl
+	Extend    Purpose = "extend"    // compare-and-pexpire
+	Release   Purpose = "release"   // compare-and-delete
+	Check     Purpose = "check"     // compare: does the key store the token?
+	Recover   Purpose = "recover"   // SET key token NX PX ttl on a master whose vote a valid lease has lost
+	WriteBack Purpose = "writeback" // compare-and-raise the fencing counter to the highest one
 )
 
 // Vote is one master's reply to one command, or the reason why there is none.
 type Vote struct {
-	Master int    // its index
-	Name   string // its name
-	Kind   Kind
-	Key    string // the lock's key on the master
-	Token  string
-	Yes    bool          // the command succeeded; for a Check: the key stores the token
-	Reply  int64         // 1 for OK, 0 for nil, otherwise the integer that it replied
-	Err    error         // the master did not reply, or replied with an error
-	Took   time.Duration // from the call of Ask to the vote
-	At     time.Time     // when the vote was cast, before anybody was notified; zero if that is not known
-	TTL    time.Duration // of the command, if it has one
+	Master  int    // its index
+	Name    string // its name
+	Purpose Purpose
+	Key     string // the lock's key on the master
+	Token   string
+	Yes     bool          // the command succeeded; for a Check: the key stores the token
+	Reply   int64         // 1 for OK, 0 for nil, otherwise the integer that it replied
+	Err     error         // the master did not reply, or replied with an error
+	Took    time.Duration // from the call of Ask to the vote
+	At      time.Time     // when the vote was cast, before anybody was notified; zero if that is not known
+	TTL     time.Duration // of the command, if it has one
 }
 
 // Failed reports whether the master replied with an error. Its error has the method of go-redis' errors then.

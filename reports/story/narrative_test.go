@@ -67,7 +67,7 @@ func checkStory(t *rapid.T, v *narrative.Violation, width, most int) {
 		}
 	}
 	if len(steps) > most {
-		t.Errorf("%s: %d steps are no story:\n%s", v.Level, len(steps), text)
+		t.Errorf("%s: %d steps are not a story:\n%s", v.Level, len(steps), text)
 	}
 	if conclusion == nil {
 		t.Errorf("the story says nowhere what is wrong:\n%s", text)

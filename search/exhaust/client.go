@@ -25,7 +25,7 @@ type client struct {
 }
 
 // work runs the client: it begins at a chosen tick, acquires and releases the lock, and closes it.
-func (c *client) work(kind workload.Kind) error {
+func (c *client) work(kind workload.Implementation) error {
 	x, b := c.x, c.x.b
 	name := c.name
 	rt := fixedDelays{c.runtime, c}
@@ -41,7 +41,7 @@ func (c *client) work(kind workload.Kind) error {
 				x.record(workload.VoteOp(name, v, false))
 			}
 			if x.continueAfterViolation {
-				x.outcome[c.number-1] += fmt.Sprintf(" %s %s %v %v at %v", v.Kind, v.Name, v.Yes, v.Err, x.now())
+				x.outcome[c.number-1] += fmt.Sprintf(" %s %s %v %v at %v", v.Purpose, v.Name, v.Yes, v.Err, x.now())
 			}
 		}},
 		Pass: func(string, string) bool { return true }, Record: func(history.Op, time.Duration) {}, Apply: func(string, string, int64, int64) error { return nil },

@@ -48,7 +48,7 @@ func TestCallsThatFail(t *testing.T) {
 			all := workload.Locks
 			t.Cleanup(func() { workload.Locks = all })
 			right, _ := workload.LockNamed("redlock")
-			workload.Locks = append(slices.Clone(all), workload.Kind{Name: "redlock-that-fails", New: func(s workload.Env) (workload.Lock, error) {
+			workload.Locks = append(slices.Clone(all), workload.Implementation{Name: "redlock-that-fails", New: func(s workload.Env) (workload.Lock, error) {
 				if c.make != nil && s.Client == "c2" {
 					c.make(s)
 				}
@@ -97,7 +97,7 @@ func TestCallThatFailsInSomeSchedules(t *testing.T) {
 			all := workload.Locks
 			t.Cleanup(func() { workload.Locks = all })
 			right, _ := workload.LockNamed("redlock")
-			workload.Locks = append(slices.Clone(all), workload.Kind{Name: "redlock-that-fails", New: func(s workload.Env) (workload.Lock, error) {
+			workload.Locks = append(slices.Clone(all), workload.Implementation{Name: "redlock-that-fails", New: func(s workload.Env) (workload.Lock, error) {
 				l, err := right.New(s)
 				return failing{l, s, func(s workload.Env) {
 					if s.Runtime.Now().Sub(world.Epoch) == 2*DefaultBounds().Tick { // c2 begins at the last of its ticks

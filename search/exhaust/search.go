@@ -238,11 +238,11 @@ func (s *searcher) live(job *pendingPath) {
 		return
 	}
 	elapsed, states, open := time.Since(s.began), len(s.first), len(s.open)
-	done, of := states, states+open // the number of open branches grows before it shrinks
+	done, most := states, states+open // the number of open branches grows before it shrinks
 	if s.TimeLimit > 0 {
-		done, of = int(elapsed.Milliseconds()), int(s.TimeLimit.Milliseconds())
+		done, most = int(elapsed.Milliseconds()), int(s.TimeLimit.Milliseconds())
 	}
-	s.Live(done, of, func() string {
+	s.Live(done, most, func() string {
 		return fmt.Sprintf("%5.1fs: %d states, %.0f a second, %d choices open; schedules with %d faults, at tick %d",
 			elapsed.Seconds(), states, float64(states)/max(elapsed.Seconds(), time.Millisecond.Seconds()), open, job.faults, int(time.Duration(job.instant)/s.Bounds.Tick))
 	})

@@ -66,7 +66,7 @@ func mustFind(t *testing.T, h hunt, seed uint64) *ShrinkResult {
 // clients, of which no fault can be left out.
 func TestExploreFindsAndShrinks(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	tried := sampletest.Of(t, 3, 2)
+	tried := sampletest.Of(t, 5, 2)
 	for i, h := range hunts {
 		if !tried(i) {
 			continue

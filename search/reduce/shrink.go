@@ -273,8 +273,8 @@ func workedFor(h *history.History, limit time.Duration) time.Duration {
 // of mutual exclusion, otherwise of any.
 func (k *shrinker) first(r *judge.Result) (*narrative.Violation, string) {
 	if len(k.properties) == 0 {
-		if v, of := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
-			return v, of
+		if v, property := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
+			return v, property
 		}
 	}
 	return r.FirstViolation(k.properties)

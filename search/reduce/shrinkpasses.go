@@ -140,8 +140,8 @@ func (k *shrinker) masters() bool {
 	clients, keys := workload.Clients(k.best.Clients), workload.Keys(k.best.Keys)
 	for i := n - 1; i > 0 && n >= 5; i-- {
 		for j := i - 1; j >= 0 && !k.outOfTime(); j-- {
-			kept := slices.Delete(slices.Delete(workload.MasterNames(n), i, i+1), j, j+1)
-			if k.keep(search.RestrictTo(k.best, clients, kept, keys), k.required()) {
+			masters := slices.Delete(slices.Delete(workload.MasterNames(n), i, i+1), j, j+1)
+			if k.keep(search.RestrictTo(k.best, clients, masters, keys), k.required()) {
 				return true
 			}
 		}
@@ -275,7 +275,7 @@ func (k *shrinker) times() {
 	}
 	for i := range k.best.Schedule {
 		kind := fault.Of(k.best.Schedule[i].Fault)
-		for _, of := range []func(*scenario.Step) *scenario.Duration{
+		for _, field := range []func(*scenario.Step) *scenario.Duration{
 			func(s *scenario.Step) *scenario.Duration { return &s.At },
 			func(s *scenario.Step) *scenario.Duration { return &s.Plus },
 			func(s *scenario.Step) *scenario.Duration { return &s.For },
@@ -283,18 +283,18 @@ func (k *shrinker) times() {
 		} {
 			step := k.best.Schedule[i]
 			least := time.Duration(0)
-			if kind.EndsMaster() && of(&step) == &step.For {
+			if kind.EndsMaster() && field(&step) == &step.For {
 				least = k.base.RestartDelay // the base assumes that restarts take at least this long
 			}
-			if c, _, _ := nemesis.ParseClock(step.Clock); of(&step) == &step.For && (c.Offset < 0 || c.Rate > 0) {
+			if c, _, _ := nemesis.ParseClock(step.Clock); field(&step) == &step.For && (c.Offset < 0 || c.Rate > 0) {
 				least = step.For // correcting it would be a jump, a fault of its own
 			}
-			shorter := roundValues(*of(&step))
-			if of(&step) == &step.For {
+			shorter := roundValues(*field(&step))
+			if field(&step) == &step.For {
 				shorter = append(k.parts(step.For), shorter...)
 			}
 			for _, d := range shorter {
-				if d >= least && k.try(k.change(i, func(s *scenario.Step) { *of(s) = d })) {
+				if d >= least && k.try(k.change(i, func(s *scenario.Step) { *field(s) = d })) {
 					break
 				}
 			}

@@ -186,11 +186,11 @@ func (w *why) record(s scenario.Scenario) error {
 		return err
 	}
 	k := &shrinker{properties: w.how.Properties}
-	v, of := k.first(r)
+	v, property := k.first(r)
 	if v == nil {
 		return fmt.Errorf("%w: %s with its seed %d", ErrNotReproduced, s.Name, s.Seed)
 	}
-	w.property = checker.PropertiesOf([]string{of})[0]
+	w.property = checker.PropertiesOf([]string{property})[0]
 	w.by = max(v.At, v.Until) + s.TTL/10
 	// What happens after the violation does not matter.
 	w.scenario = s
@@ -254,8 +254,8 @@ func (w *why) measure(at []int) error {
 				}
 				w.done++
 				if w.how.Live != nil {
-					done, of := w.done, max(w.of, w.done)
-					w.how.Live(done, of, func() string { return fmt.Sprintf("%d of at most %d runs", done, of) })
+					done, most := w.done, max(w.of, w.done)
+					w.how.Live(done, most, func() string { return fmt.Sprintf("%d of at most %d runs", done, most) })
 				}
 			})
 		}

@@ -14,8 +14,8 @@ import (
 	"lockpick/workload"
 )
 
-// Finding is the result of one conformance check of a client.
-type Finding struct {
+// CheckResult is the result of one conformance check of a client.
+type CheckResult struct {
 	Name    string
 	Problem string // the line, the field and the expected value; empty: none
 	Skipped string // the reason why the check was skipped; empty: it was not
@@ -36,7 +36,7 @@ type Conformance struct {
 }
 
 // Run passes the result of each check to tell. The error is the reason why nothing could be checked.
-func (c Conformance) Run(ctx context.Context, tell func(Finding)) error {
+func (c Conformance) Run(ctx context.Context, tell func(CheckResult)) error {
 	k := &kit{Conformance: c, ctx: ctx}
 	defer k.endAll()
 	all := slices.Clone(conformance)
@@ -45,7 +45,7 @@ func (c Conformance) Run(ctx context.Context, tell func(Finding)) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		f := Finding{Name: c.name}
+		f := CheckResult{Name: c.name}
 		if c.needs != "" && !k.hello.Has(c.needs) {
 			f.Skipped = fmt.Sprintf("the client does not list %q in \"can\"", c.needs)
 			tell(f)
@@ -155,11 +155,11 @@ func (k *kit) begin(client string) (*talk, Message, error) {
 		env = append(env, traced.Mark(client))
 	}
 	if k.Env != nil {
-		told, err := k.Env(addrs)
+		variables, err := k.Env(addrs)
 		if err != nil {
 			return nil, Message{}, err
 		}
-		env = append(env, told...)
+		env = append(env, variables...)
 	}
 	var err error
 	if t.p, err = spawn(k.Command, env, nil); err != nil {
@@ -285,10 +285,11 @@ func (t *talk) release(key string, granted Message, types ...history.Type) error
 // breaker, which refuses commands for ten seconds.
 const recoverWithin = 20 * time.Second
 
-// recovers makes the client acquire another key, again and again because its connections may have been lost.
+// recovers makes the client acquire another key, again and again because its connections may have been lost. The pauses
+// grow: a circuit breaker that counts what it refuses stays open for as long as somebody asks ten times a second.
 func (t *talk) recovers() error {
-	key := t.kit.key()
-	for began := time.Now(); ; {
+	key, pause := t.kit.key(), 100*time.Millisecond // some refuse at once
+	for began := time.Now(); ; pause = min(2*pause, 2*time.Second) {
 		m, err := t.acquire(key, 2*time.Second, history.OK, history.Fail, history.Info)
 		switch {
 		case err != nil:
@@ -299,7 +300,7 @@ func (t *talk) recovers() error {
 			return fmt.Errorf("after its masters were back, %s was granted nothing within %v: its last answer was %s (%s)", t.name, recoverWithin, m.Type, m.Error)
 		}
 		select {
-		case <-time.After(100 * time.Millisecond): // some refuse at once
+		case <-time.After(pause):
 		case <-t.kit.ctx.Done():
 			return context.Cause(t.kit.ctx)
 		}

@@ -33,7 +33,7 @@ func TestAnInterruptIsNoFailure(t *testing.T) {
 	}()
 	check := Conformance{Masters: nothing{}, Command: []string{"sh", "-c",
 		`while read -r l; do case $l in *'"init"'*) echo '{"type":"ok"}';; *) : > "$0";; esac; done`, asked}}
-	err := check.Run(ctx, func(f Finding) { told = append(told, f.Name+f.Problem) })
+	err := check.Run(ctx, func(f CheckResult) { told = append(told, f.Name+f.Problem) })
 	if len(told) != 1 || told[0] != "init" || !errors.Is(err, interrupted) {
 		t.Errorf("told %q, error %v", told, err)
 	}

@@ -246,7 +246,7 @@ func (s *server) start(r Request) error {
 				s.say(m)
 			},
 			Decided: func(d redlock.Decision) {
-				if d.Kind == protocol.Set && d.Yes >= d.Quorum {
+				if d.Purpose == protocol.Set && d.Yes >= d.Quorum {
 					_ = s.reach(workload.AfterQuorum, d.Key)
 				}
 			},

@@ -211,14 +211,14 @@ func (c *Client) claim(m Message) {
 // attribute unlocks it.
 func (c *Client) attribute(op history.Op, at time.Time) {
 	c.attempts.Saw(op, at)
-	of := c.asker(op)
-	if of == nil {
+	asker := c.asker(op)
+	if asker == nil {
 		c.hold(op, at)
 		c.mu.Unlock()
 		return
 	}
 	c.mu.Unlock()
-	c.record([]attributed{{of, op, at}})
+	c.record([]attributed{{asker, op, at}})
 }
 
 // asker returns the client that sent the command of a vote; nil: several clients may have sent it. The caller

@@ -111,7 +111,7 @@ func TestClientThatSkewsItsOwnClocks(t *testing.T) {
 	}
 }
 
-// TestClocksThatCannotBeSkewed: the reason is known, skewing them fails with it, and to heal them is no error.
+// TestClocksThatCannotBeSkewed: the reason is known, skewing them fails with it, and to heal them is not an error.
 func TestClocksThatCannotBeSkewed(t *testing.T) {
 	none := errors.New("no compiler")
 	u := perl(t, func() (workload.ProgramClocks, error) { return nil, none }, "", "")
@@ -157,7 +157,7 @@ func TestConformWithSkewedClocks(t *testing.T) {
 		"it ends with a jump":       {start + `exit 7 if time > 2000 + ($begun //= time); print "{\"type\":\"ok\"}\n" }`, "off by 1h0m0s", ""},
 		"it clears its environment": {`exec "env", "-i", "perl", "-e", '` + start + `print "{\"type\":\"ok\"}\n" }'`, "", "cleared its environment"},
 	} {
-		var found Finding
+		var found CheckResult
 		k := &kit{Conformance: Conformance{Command: []string{"perl", "-e", x.script}, Masters: c, Clocks: clocks}, ctx: t.Context()}
 		err := k.checkClock()
 		k.endAll()

@@ -198,7 +198,7 @@ func (b *batcher) next() *pipelineCall {
 	for _, c := range b.queue {
 		switch {
 		case c.state == voted && !c.late: // its deadline has passed: it is not sent
-		case c.exchange().withdrawn && stores(c.batch.cmd.Kind) && c.state == queued:
+		case c.exchange().withdrawn && stores(c.batch.cmd.Purpose) && c.state == queued:
 			b.vote(c, 0, os.ErrDeadlineExceeded)
 		case b.flying[c.batch.slot] > 0:
 			keep = append(keep, c)

@@ -35,7 +35,7 @@ func (call *pipelineCall) add(c *pendingCommand) {
 	if c.state == queued {
 		c.state = inFlight
 	}
-	if stores(c.batch.cmd.Kind) && !c.counted {
+	if stores(c.batch.cmd.Purpose) && !c.counted {
 		c.counted = true
 		e.stored++
 	}

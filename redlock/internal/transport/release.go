@@ -28,8 +28,8 @@ const (
 	resendMax = 8 * time.Second
 )
 
-// stores reports whether a command of a kind can store the key.
-func stores(k protocol.Kind) bool {
+// stores reports whether commands with this purpose can store the key.
+func stores(k protocol.Purpose) bool {
 	return k != protocol.Release && k != protocol.Extend && k != protocol.WriteBack && k != protocol.Check
 }
 
@@ -69,7 +69,7 @@ func (b *batcher) confirm(c *pendingCommand, reply int64) {
 func (b *batcher) outcome(c *pendingCommand, known bool) {
 	e := c.exchange()
 	switch {
-	case !stores(c.batch.cmd.Kind):
+	case !stores(c.batch.cmd.Purpose):
 	case !known && !c.uncertain:
 		c.uncertain = true
 		e.uncertain++

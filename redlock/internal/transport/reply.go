@@ -46,7 +46,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 			failure = err
 		}
 		executed = executed || serves(err)
-		if c.batch.cmd.Wait > 0 && err == nil && reply > 0 && c.batch.cmd.Kind != protocol.Release {
+		if c.batch.cmd.Wait > 0 && err == nil && reply > 0 && c.batch.cmd.Purpose != protocol.Release {
 			err = confirmed(replicas, c.batch.cmd.Wait)
 		}
 		b.settle(c, reply, err)
@@ -88,7 +88,7 @@ func confirmed(replicas *redis.StatusCmd, need int) error {
 // settle evaluates the reply to one command, or its absence: it casts the vote, or queues
 // the command again. The caller holds mu.
 func (b *batcher) settle(c *pendingCommand, reply int64, err error) {
-	e, kind := c.exchange(), c.batch.cmd.Kind
+	e, kind := c.exchange(), c.batch.cmd.Purpose
 	lost := unsent(err)
 	known := err == nil || lost || answered(err)
 	if known && err != nil && c.counted { // it was not executed
@@ -133,7 +133,7 @@ func (b *batcher) requeue(c *pendingCommand) {
 func (b *batcher) vote(c *pendingCommand, reply int64, err error) {
 	if err != nil {
 		reply, err = 0, b.named(err)
-		if c.batch.cmd.Kind == protocol.Release {
+		if c.batch.cmd.Purpose == protocol.Release {
 			b.keepPending(c)
 		}
 	}

@@ -86,7 +86,7 @@ func (b *batcher) deadline(c *pendingCommand) time.Duration {
 
 // timeout returns the time that a command may take.
 func (b *batcher) timeout(c *pendingCommand) time.Duration {
-	if t := c.batch.timeout; b.connected || c.batch.cmd.Kind == protocol.Release {
+	if t := c.batch.timeout; b.connected || c.batch.cmd.Purpose == protocol.Release {
 		return t
 	}
 	return max(c.batch.timeout, min(connectShare*c.batch.timeout, connectMost))
@@ -97,7 +97,7 @@ var errReleased = errors.New("the lock was released before")
 
 // accept reports whether to queue a command. If not, it casts the vote. The caller holds mu.
 func (b *batcher) accept(c *pendingCommand) bool {
-	e, release := c.exchange(), c.batch.cmd.Kind == protocol.Release
+	e, release := c.exchange(), c.batch.cmd.Purpose == protocol.Release
 	b.asked = c.batch.asked
 	if release {
 		e.released = true
@@ -105,7 +105,7 @@ func (b *batcher) accept(c *pendingCommand) bool {
 	switch {
 	case b.state == closed:
 		b.vote(c, 0, b.masters.errClosed)
-	case e.released && c.batch.cmd.Kind == protocol.Recover:
+	case e.released && c.batch.cmd.Purpose == protocol.Recover:
 		b.vote(c, 0, errReleased)
 	case b.state == up:
 		return true
@@ -299,7 +299,7 @@ func (b *batcher) resume(now time.Duration) {
 // refuse fails the queued commands that were submitted up to a time. The caller holds mu.
 func (b *batcher) refuse(before time.Duration) {
 	for _, c := range b.queue {
-		keep := c.batch.cmd.Kind == protocol.Release && c.exchange().stored > 0 // the master may recover in time for it
+		keep := c.batch.cmd.Purpose == protocol.Release && c.exchange().stored > 0 // the master may recover in time for it
 		if c.state == queued && c.batch.asked <= before && !keep {
 			b.vote(c, 0, b.cause)
 		}

@@ -85,9 +85,9 @@ func serve(c net.Conn, reply func(words []string) string) {
 }
 
 // ask sends a command to all masters, and returns after so many votes.
-func ask(s protocol.Conversation, kind protocol.Kind, key, token string, timeout time.Duration, enough int) (yes int, votes []protocol.Vote) {
-	cmd := protocol.Command{Kind: kind, Key: key, Token: token, TTL: 10_000}
-	if kind == protocol.Release {
+func ask(s protocol.Conversation, purpose protocol.Purpose, key, token string, timeout time.Duration, enough int) (yes int, votes []protocol.Vote) {
+	cmd := protocol.Command{Purpose: purpose, Key: key, Token: token, TTL: 10_000}
+	if purpose == protocol.Release {
 		cmd.Script = protocol.CompareAndDelete
 	}
 	for v := range s.Ask(context.Background(), cmd, nil, timeout) {
@@ -140,7 +140,7 @@ func TestCommandsKeepTheirOrder(t *testing.T) {
 						t.Errorf("a vote about %s %s for %s %s", v.Key, v.Token, key, token)
 					}
 				})
-				for _, kind := range []protocol.Kind{protocol.Set, protocol.Release} {
+				for _, kind := range []protocol.Purpose{protocol.Set, protocol.Release} {
 					if yes, votes := ask(s, kind, key, token, 10*time.Second, 2); yes != 2 || votes[0].Token != token {
 						t.Errorf("%s: %d of 2 yes: %+v", kind, yes, votes)
 						return

@@ -172,7 +172,7 @@ func (c *pendingCommand) yes() bool { return c.err == nil && c.reply > 0 }
 func (c *pendingCommand) vote() protocol.Vote {
 	v := c.batch
 	return protocol.Vote{
-		Master: c.master, Name: v.session.masters.names[c.master], Kind: v.cmd.Kind, Key: v.cmd.Key, Token: v.cmd.Token,
+		Master: c.master, Name: v.session.masters.names[c.master], Purpose: v.cmd.Purpose, Key: v.cmd.Key, Token: v.cmd.Token,
 		Reply: c.reply, Yes: c.yes(), Err: c.err, Took: c.took, TTL: time.Duration(v.cmd.TTL) * time.Millisecond,
 		At: v.session.masters.began.Add(v.asked + c.took),
 	}

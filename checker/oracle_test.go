@@ -72,12 +72,12 @@ type vote struct {
 }
 
 type fault struct {
-	id                int
-	name              string
-	masters, clients  []string
-	began, from, to   time.Duration
-	installed, healed bool
-	bit               bool
+	id                         int
+	name                       string
+	masters, clients           []string
+	began, from, to            time.Duration
+	installed, skipped, healed bool
+	bit                        bool
 }
 
 func newOracle(h *history.History, tick time.Duration) *oracle {
@@ -126,7 +126,7 @@ func newOracle(h *history.History, tick time.Duration) *oracle {
 	}
 	slices.SortStableFunc(o.votes, func(a, b *vote) int { return cmp.Compare(a.at, b.at) })
 	for _, f := range o.faults {
-		if !f.healed {
+		if !f.healed && !f.skipped {
 			f.to = o.end
 		}
 	}

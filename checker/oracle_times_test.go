@@ -25,6 +25,8 @@ func (o *oracle) fault(line int) {
 	switch {
 	case v.Phase == history.PhaseInstall && op.Type == history.OK:
 		f.installed, f.from = true, op.Time
+	case v.Phase == history.PhaseInstall && op.Type == history.Fail: // what could not be installed does not last
+		f.skipped, f.to = true, op.Time
 	case v.Phase == history.PhaseHeal && op.Type == history.OK:
 		f.healed, f.to, f.bit = true, op.Time, v.TookEffect
 	case v.Phase == history.PhaseHeal && op.Type == history.Info:

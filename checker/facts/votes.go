@@ -224,12 +224,13 @@ func (e *VoteIndex) Recorded(l *history.Lease, command string) Record {
 
 // Granting returns the yes votes on a lease for a command that arrived by the time of the grant. If
 // these are fewer than a quorum, it adds the yes votes that arrived up to slack later on commands
-// sent by then: a recorder may learn of a reply after the lock did.
+// sent by then: a recorder may learn of a reply after the lock did. A SET that was sent before since is one of
+// an earlier acquire. Of an extension that is not known, as a lock may extend by itself.
 func (e *VoteIndex) Granting(l *history.Lease, command string, since, grant, slack time.Duration, quorum int) []history.Vote {
 	var votes, asked []history.Vote
 	for v := range e.InFlight(l, since, grant) {
 		switch {
-		case !v.Yes || v.Command != command:
+		case !v.Yes || v.Command != command || command == history.CommandSet && Sent(v) < since-slack:
 		case v.At <= grant:
 			votes = append(votes, v)
 		case v.At <= grant+slack:

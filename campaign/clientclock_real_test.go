@@ -46,10 +46,10 @@ func TestSlowClientsOfAnUnmodifiedLibraryViolateExclusion(t *testing.T) {
 	t.Parallel()
 	s := skewedClients(t, "x0.2", "redis-py")
 	debianRedisPy(t)
-	h, r := mustRun(t, s)
+	h, r := mustShow(t, s, "L2 violated")
 	v := verdictAt(r, "L2")
-	if v == nil || v.Verdict != checker.Violated {
-		t.Fatal("mutual exclusion was not violated")
+	if len(v.Violations) == 0 {
+		t.Fatal("no violation is told")
 	}
 	var said []string
 	for _, e := range v.Violations[0].Events {
@@ -75,10 +75,7 @@ func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
 	s := skewedClients(t, "+1h", "redis-py")
 	debianRedisPy(t)
 	s.TimeLimit, s.Hold = 5*time.Second, "0s..50ms"
-	h, r := mustRun(t, s)
-	if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
-		t.Errorf("mutual exclusion: %+v", v)
-	}
+	h, _ := mustShow(t, s, "L2 holds")
 	faults := history.Faults(h.Ops)
 	if len(faults) != 1 || !faults[0].Installed || !faults[0].TookEffect {
 		t.Errorf("faults %+v", faults)

@@ -62,10 +62,7 @@ func TestAStoreKeepsItsLocksWhenServersFail(t *testing.T) {
 			t.Parallel()
 			s := serviceScenario(t, store, "timed")
 			s.Faults, s.TimeLimit = []string{"kill", "peers"}, 40*time.Second
-			h, r := mustRun(t, s)
-			if v := verdictAt(r, "L2"); v == nil || v.Verdict != checker.Holds {
-				t.Errorf("mutual exclusion: %+v", v)
-			}
+			h, r := mustShow(t, s, "L2 holds")
 			for _, v := range r.Verdicts {
 				// kazoo's acquire(timeout=T) may take much longer than T, and one that gives up may leave its node behind (docs/findings.md).
 				kazoos := store == "zookeeper" && (v.Level == "DF" || v.Level == "AV")

@@ -214,7 +214,7 @@ func TestPlantedBugsAreConvicted(t *testing.T) {
 		return outcome(audited(t, c.lock, most, c.situation), c.situation, c.property.Name) == Broken
 	}
 	acquitted := map[string]bool{}
-	tried := sampletest.Of(t, 10, 2)
+	tried := sampletest.Of(t, 16, 2)
 	for i, c := range convictions {
 		if !tried(i) {
 			continue

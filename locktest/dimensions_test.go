@@ -110,7 +110,7 @@ func by(r rule) func(Env) (Lock, error) {
 func TestBugsInWhatIsVaried(t *testing.T) {
 	racetest.Exclude(t, "it runs many schedules")
 	twin := right()
-	tried, number := sampletest.Of(t, 4, 2), 0
+	tried, number := sampletest.Of(t, 8, 2), 0
 	var situations []string
 	for _, c := range []struct {
 		name, situation string

@@ -18,6 +18,7 @@ import (
 
 	"lockpick/campaign/scenario"
 	"lockpick/internal/inputs"
+	"lockpick/internal/sampletest"
 )
 
 // sampleExploration is one whose schedules find violations of several kinds, and some that prove
@@ -202,6 +203,7 @@ func TestWhereResultsDiffer(t *testing.T) {
 // TestAnySplitOfAnExplorationIsTheWhole splits an exploration into any number of shards, some of which are repeated, and
 // reads their files in any order.
 func TestAnySplitOfAnExplorationIsTheWhole(t *testing.T) {
+	sampletest.Checks(t, 5, 2)
 	all, err := sampleSchedules()
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,21 @@ func Of(t testing.TB, inTest, inReal int) func(i int) bool {
 // Count returns a number of cases: all of them divided by inTest without the tag real, and by inReal with it.
 func Count(whole, inTest, inReal int) int { return max(1, whole/every(inTest, inReal)) }
 
+// Checks divides the number of checks that rapid makes of each property as Count does, until the test ends.
+func Checks(t testing.TB, inTest, inReal int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	before := f.Value.String()
+	whole, err := strconv.Atoi(before)
+	if err == nil {
+		err = f.Value.Set(strconv.Itoa(Count(whole, inTest, inReal)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(before) })
+}
+
 // Flag defines a flag for a number of cases, which Count chooses unless it is given.
 func Flag(name string, whole, inTest, inReal int, usage string) (count func() int) {
 	given := flag.Int(name, 0, usage+"; 0: as many as SAMPLE says")

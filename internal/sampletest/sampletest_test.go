@@ -1,12 +1,16 @@
 package sampletest
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // given sets what the environment variable chooses, for one test.
@@ -44,6 +48,27 @@ func TestEachCaseIsTriedByAndBy(t *testing.T) {
 	}
 	if got, want := Count(12, 4, 3), map[bool]int{false: 3, true: 4}[tagged]; got != want {
 		t.Errorf("%d, want %d", got, want)
+	}
+}
+
+func TestChecksAreDividedUntilTheTestEnds(t *testing.T) {
+	checks := func() string { return flag.Lookup("rapid.checks").Value.String() }
+	before := checks()
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
+	for sample, want := range map[string]string{"": map[bool]string{false: "3", true: "4"}[tagged], "all": "12"} {
+		given(t, sample)
+		_ = flag.Set("rapid.checks", "12")
+		t.Run("sample "+sample, func(t *testing.T) {
+			Checks(t, 4, 3)
+			made := 0
+			rapid.Check(t, func(*rapid.T) { made++ })
+			if got := checks(); got != want || strconv.Itoa(made) != want {
+				t.Errorf("%s checks are set and %d made, want %s", got, made, want)
+			}
+		})
+		if got := checks(); got != "12" {
+			t.Errorf("then %s are set", got)
+		}
 	}
 }
 

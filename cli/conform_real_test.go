@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"lockpick/clients"
 	"lockpick/history"
@@ -48,6 +49,22 @@ func documentedClient(t *testing.T, number int, file string) {
 	}
 }
 
+// runEnds runs a campaign that is to end with an exit code. A busy machine sees less in the same time: a run that decides nothing, or
+// that does not happen to meet a violation, is made again, twice as long.
+func runEnds(t *testing.T, dir string, want int, limit time.Duration, args ...string) {
+	t.Helper()
+	for again := 2; ; again-- {
+		out, stderr, code := lockpick(t, dir, append([]string{"run", "--time-limit", limit.String()}, args...)...)
+		if code == want {
+			return
+		}
+		if again == 0 || code != exitUndecided && code != exitHolds {
+			t.Fatalf("exit code %d, want %d\n%s%s", code, want, out, stderr)
+		}
+		limit *= 2
+	}
+}
+
 // TestDocumentedClientWorks: the client of docs/clients.md is complete.
 func TestDocumentedClientWorks(t *testing.T) {
 	t.Parallel()
@@ -68,10 +85,8 @@ func TestDocumentedReadWriteLockWorks(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 	run := filepath.Join(dir, "run")
-	if out, stderr, code := lockpick(t, dir, "run", "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--faults", "none", "--hold", "200ms..400ms", "--long-holds", "0",
-		"--time-limit", "12s", "--store", run); code != 0 {
-		t.Errorf("exit code %d\n%s%s", code, out, stderr)
-	}
+	runEnds(t, dir, exitHolds, 12*time.Second, "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--faults", "none", "--hold", "200ms..400ms", "--long-holds", "0",
+		"--store", run)
 	found, err := filepath.Glob(filepath.Join(run, "latest", "history.jsonl"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("histories: %v, %v", found, err)
@@ -111,10 +126,8 @@ func TestDocumentedMultiLockWorks(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, says)
 	}
 	run := filepath.Join(dir, "run")
-	if out, stderr, code := lockpick(t, dir, "run", "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--faults", "none", "--hold", "0s..200ms", "--long-holds", "0",
-		"--time-limit", "12s", "--store", run); code != 0 {
-		t.Errorf("exit code %d\n%s%s", code, out, stderr)
-	}
+	runEnds(t, dir, exitHolds, 12*time.Second, "--client", "/usr/bin/python3 "+file, "--driver", "process", "--masters", "1", "--faults", "none", "--hold", "0s..200ms", "--long-holds", "0",
+		"--store", run)
 	h, err := history.ReadFile(filepath.Join(run, "latest", "history.jsonl"))
 	if err != nil {
 		t.Fatal(err)

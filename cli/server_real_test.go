@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestReplayOnAnotherServer: a run with --server is replayed on the same program, once the user trusts it, and a program that is gone
@@ -22,9 +23,7 @@ func TestReplayOnAnotherServer(t *testing.T) {
 	if err := os.Symlink(path, server); err != nil {
 		t.Fatal(err)
 	}
-	if out, stderr, code := lockpick(t, dir, "run", "--server", server, "--driver", "process", "--persistence", "none", "--faults", "kill", "--property", "L2", "--time-limit", "20s", "--seed", "3", "--stop-on-violation"); code != exitViolated {
-		t.Fatalf("the run ends with %d: %s%s", code, out, stderr)
-	}
+	runEnds(t, dir, exitViolated, 20*time.Second, "--server", server, "--driver", "process", "--persistence", "none", "--faults", "kill", "--property", "L2", "--seed", "3", "--stop-on-violation")
 	replay := []string{"replay", "latest", "--driver", "process"}
 	if _, stderr, code := lockpick(t, dir, replay...); code != exitUsage || !strings.Contains(stderr, "the server "+server) || !strings.Contains(stderr, "--trust") {
 		t.Errorf("without trust it ends with %d: %s", code, stderr)
